@@ -1,0 +1,4 @@
+package compaction
+
+type job struct{}
+type note struct{}
