@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// address is a TCP address to listen on.
+func address(p *string) kind {
+	return kind{
+		name:    "address",
+		allowed: "HOST:PORT, such as 127.0.0.1:8080 (an empty HOST is every interface, port 0 any free one)",
+		parse: func(text string) error {
+			_, port, err := net.SplitHostPort(text)
+			if err != nil {
+				return errors.New("not HOST:PORT")
+			}
+			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+				return errors.New("the port is not a number from 0 to 65535")
+			}
+			*p = text
+			return nil
+		},
+	}
+}
+
+// baseURL is where an HTTP API begins.
+func baseURL(p **url.URL) kind {
+	return kind{
+		name:    "URL",
+		allowed: "an absolute http or https URL, such as https://api.openai.com/v1",
+		parse: func(text string) error {
+			u, err := url.Parse(text)
+			switch {
+			case err != nil || (u.Host == "" && u.Scheme != "http" && u.Scheme != "https"):
+				return errors.New("no http:// or https:// in front of a host")
+			case u.Scheme != "http" && u.Scheme != "https":
+				return errors.New("neither http nor https")
+			case u.Hostname() == "":
+				return errors.New("no host")
+			case u.User != nil:
+				return errors.New("a name or password in the URL is not supported")
+			case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+				return errors.New("a base URL has no query and no fragment")
+			}
+			if port := u.Port(); port != "" {
+				if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+					return errors.New("the port is not a number from 1 to 65535")
+				}
+			}
+			*p = u
+			return nil
+		},
+	}
+}

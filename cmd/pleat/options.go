@@ -1,0 +1,146 @@
+package main
+
+import (
+	"strings"
+	"time"
+)
+
+// option is one key of the configuration: the row of the table from which the
+// file's keys, flags, variables, help and docs/configuration.md are made.
+type option struct {
+	key  string
+	kind kind
+	def  string // as it would be written in the file; "" is not set
+	help string
+}
+
+// flag is the option's flag without dashes, or "" when only a file can hold it.
+func (o option) flag() string {
+	if o.kind.entries != nil {
+		return ""
+	}
+	return strings.NewReplacer(".", "-", "_", "-").Replace(o.key)
+}
+
+// variable is the option's environment variable, or "" when only a file can
+// hold it.
+func (o option) variable() string {
+	if o.kind.entries != nil {
+		return ""
+	}
+	return "PLEAT_" + strings.ToUpper(strings.ReplaceAll(o.key, ".", "_"))
+}
+
+// group is what help shows under one heading.
+type group struct {
+	title   string
+	options []option
+}
+
+// optionTable is every option there is, bound to the fields of c. The code
+// reads all of them: an option that changes nothing is not to be listed.
+func optionTable(c *Config) []group {
+	return []group{
+		{"Addresses", addressOptions(c)},
+		{"Folding", foldingOptions(c)},
+		{"Summarizer", summarizerOptions(c)},
+		{"Store", storeOptions(c)},
+		{"Tenants", tenantOptions(c)},
+		{"Limits", limitOptions(c)},
+		{"Logging", logOptions(c)},
+	}
+}
+
+func addressOptions(c *Config) []option {
+	return []option{
+		{"listen", address(&c.Listen), "127.0.0.1:8080", "where clients connect"},
+		{"admin", address(&c.Admin), "127.0.0.1:8081",
+			"where /healthz, /readyz and /metrics are served; a loopback address, since it asks for no credential"},
+		{"upstream", baseURL(&c.Upstream), "https://api.openai.com/v1",
+			"the provider: /v1/x on Pleat is this URL + /x, any other path goes to its origin unchanged"},
+	}
+}
+
+func foldingOptions(c *Config) []option {
+	return []option{
+		{"trigger", trigger(&c.Trigger), "auto",
+			"history tokens above which old turns are folded; auto is a sixteenth of the model's window, " +
+				"from 1024 to 8192, and half of what is free of it for agents"},
+		{"tokens.cache", count(&c.TokensCache, "messages", 1000, 10_000_000), "100000",
+			"messages whose token count is remembered, so that a turn costs only its new messages"},
+		{"models", modelRules(&c.Models), "",
+			"limits and encodings of models that Pleat does not know, or knows wrongly; patterns are tried in the file's order"},
+	}
+}
+
+func summarizerOptions(c *Config) []option {
+	s := &c.Summarizer
+	return []option{
+		{"summarizer.models", names(&s.Models, "names of models, the first one asked first; same is the conversation's own"), "same",
+			"models that write summaries, tried in order; same is the conversation's own, at its price"},
+		{"summarizer.upstream", baseURL(&s.Upstream), "",
+			"the summarizer's base URL, if it is another than the client's request goes to; needs a key of its own"},
+		{"summarizer.api_key", secret(&s.APIKey, 1), "",
+			"the summarizer's credential; without it the client's own is used"},
+		{"summarizer.api_key_file", filePath(&s.APIKeyFile), "",
+			"a file that holds summarizer.api_key, read once at the start"},
+		{"summarizer.timeout", duration(&s.Timeout, time.Second, 2*time.Minute), "60s",
+			"how long one model may take over one summary; no client waits for it"},
+		{"summarizer.workers", count(&s.Workers, "jobs", 1, 1024), "4", "summaries being written at the same time"},
+		{"summarizer.queue", count(&s.Queue, "jobs", 1, 100_000), "256",
+			"summaries waiting to be written; one too many is dropped and comes again with the next turn"},
+		{"summarizer.memory", size(&s.Memory, mib, 64*gib), "64MiB", "text that all waiting and running jobs may hold"},
+		{"summarizer.share", percent(&s.Share, 1, 100), "50%",
+			"the part of a tenant's received tokens that its summaries may cost"},
+		{"summarizer.retries", count(&s.Retries, "attempts", 0, 10), "2",
+			"further attempts after a failed one; only with summarizer.api_key, on the client's own there are none"},
+	}
+}
+
+func storeOptions(c *Config) []option {
+	s := &c.Store
+	return []option{
+		{"store", storeKind(&s.Kind), "memory", "where folds are kept; memory forgets them when the process ends"},
+		{"store_memory", size(&s.Memory, mib, 1024*gib), "256MiB",
+			"what the store memory may hold; what was used longest ago goes first"},
+		{"store_fold_ttl", duration(&s.FoldTTL, time.Hour, 8760*time.Hour), "720h", "how long a fold lives without being used"},
+		{"store_session_ttl", duration(&s.SessionTTL, time.Hour, 8760*time.Hour), "168h",
+			"how long a session's counters live without a request"},
+	}
+}
+
+// minTenantKey is the least length of tenant.key, in characters: 128 bits where
+// they are hexadecimal digits.
+const minTenantKey = 32
+
+func tenantOptions(c *Config) []option {
+	return []option{
+		{"tenant.key", secret(&c.Tenant.Key, minTenantKey), "",
+			"the key under which credentials are hashed into tenants; replicas need the same one, " +
+				"without it one is derived from the upstream"},
+		{"tenant.key_file", filePath(&c.Tenant.KeyFile), "", "a file that holds tenant.key, read once at the start"},
+	}
+}
+
+func limitOptions(c *Config) []option {
+	l := &c.Limits
+	return []option{
+		{"limits.body", size(&l.Body, kib, 4*gib), "64MiB", "largest body of a chat request, also after inflating it; more is answered 413"},
+		{"limits.body_timeout", duration(&l.BodyTimeout, time.Second, 10*time.Minute), "30s",
+			"how long a client may pause while it sends a chat request's body"},
+		{"limits.header_timeout", duration(&l.HeaderTimeout, time.Second, 5*time.Minute), "10s",
+			"how long a client may take over a request's header"},
+		{"limits.headers", size(&l.Headers, 4*kib, 16*mib), "1MiB", "largest header of a request; more is answered 431"},
+		{"limits.shutdown", duration(&l.Shutdown, time.Second, 10*time.Minute), "30s",
+			"how long running answers and summaries may take to end once Pleat is told to stop"},
+	}
+}
+
+func logOptions(c *Config) []option {
+	l := &c.Log
+	return []option{
+		{"log.level", choice(&l.Level, "debug", "info", "warn", "error"), "info", "the least severe lines to write"},
+		{"log.format", choice(&l.Format, "text", "json"), "text", "how a line is written"},
+		{"log.access", toggle(&l.Access), "on", "one line for each request, never with its text"},
+	}
+}
