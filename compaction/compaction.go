@@ -15,141 +15,188 @@ package compaction
 
 import (
 	"context"
+	"fmt"
 	"net/http"
-	"net/url"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/pleat-proxy/pleat/compaction/tokens"
 )
 
-// Request is one chat completion request as it was received.
-type Request struct {
-	// Tenant is whom the request belongs to: an opaque name, never a
-	// credential. Nothing made for one tenant is used for another.
-	Tenant string
-
-	// Session is the name that the client gave in a header, or empty. It is a
-	// label for counters and finds no folds.
-	Session string
-
-	// Bypass asks that the request be sent as it is.
-	Bypass bool
-
-	// Caller is who asks, for summaries on the client's own account.
-	Caller Caller
-
-	// Body is the request's body, inflated. It must stay unchanged until
-	// Responded was called or the request ended without an answer.
-	Body []byte
+// Compactor plans requests and makes folds. It is safe for concurrent use.
+type Compactor struct {
+	opt       Options
+	counts    *lru.Cache[countKey, int]
+	gates     *gates
+	hindsight *hindsight
+	flight    *flight
+	ledger    *ledger
 }
 
-// Caller is what a summarizer needs to ask the upstream as the client did. It
-// holds a credential: it is kept in memory only, for one job at most, and is
-// never logged.
-type Caller struct {
-	// URL is where the request goes upstream, query included.
-	URL *url.URL
-
-	// Header holds the account headers alone: Authorization, Api-Key,
-	// X-Api-Key, OpenAI-Organization, OpenAI-Project and their like.
-	Header http.Header
+// countKey finds the token count of a text or message. The length stands for
+// what counts but has no part in a fingerprint, as reasoning text.
+type countKey struct {
+	encoding string
+	fp       fingerprint
+	bytes    int
 }
 
-// Status says in a word what was done with a request (header X-Pleat-Status).
-type Status string
-
-// The values of Status.
-const (
-	Verbatim Status = "verbatim" // sent as it came: short, or not understood
-	Folded   Status = "folded"   // a fold stands in for old turns
-	Pending  Status = "pending"  // above the trigger, no fold there yet
-	Bypassed Status = "bypassed" // sent as it came: the client asked for it
-	Degraded Status = "degraded" // sent as it came: something of Pleat's own failed
-)
-
-// Plan is what to send for a request, and what to say of it.
-type Plan struct {
-	// Body is the body to send: the very slice of Request.Body where nothing
-	// is changed.
-	Body []byte
-
-	Status   Status
-	Session  string // name of the session, given or derived; may be empty
-	Model    string // as the client named it; may be empty
-	Stream   bool   // the client asked for an event stream
-	Messages int    // messages received
-
-	FoldedMessages int  // messages that are not sent because a fold stands in for them
-	TokensReceived int  // tokens of the input as the client sent it
-	TokensSent     int  // tokens of the input as planned
-	Estimated      bool // the two counts are estimates: no exact tokenizer for the model
-
-	req  Request
-	job  *job
-	note note
+// New starts a Compactor; Close ends it.
+func New(o Options) (*Compactor, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	counts, err := lru.New[countKey, int](o.CountCache)
+	if err != nil {
+		return nil, fmt.Errorf("compaction: CountCache: %w", err)
+	}
+	c := &Compactor{opt: o, counts: counts, gates: newGates(o.Share, o.Now), hindsight: newHindsight(o.Now)}
+	c.flight = newFlight(c)
+	c.ledger = newLedger(o)
+	return c, nil
 }
 
-// Usage is what an upstream said that an exchange used, in tokens. Zero means
-// that it said nothing.
-type Usage struct {
-	Prompt     int
-	Completion int
-	Cached     int // the part of Prompt that came from the provider's cache
+// Plan decides what to send for a request. The plan is never nil and can
+// always be sent; an error says that something of Pleat's own failed, and then
+// the plan is to send what the client sent.
+func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
+	p := &Plan{Body: req.Body, Status: Verbatim, request: req, Session: sessionName(req.Session)}
+	r, err := scan(req.Body)
+	if err != nil {
+		return p, nil //nolint:nilerr // not understood is no failure: the upstream's own error is the right answer
+	}
+	p.Body, p.Model, p.Stream, p.Messages = r.withoutPleat(), r.model, r.stream, len(r.messages)
+	r.fingerprint()
+	p.opening = opening(r)
+	p.Session = session(req, r, p.opening)
+
+	enc := c.opt.Tokens.For(r.model)
+	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.opt.Trigger, c.costs)
+	p.TokensReceived = p.view.received()
+	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
+	if req.Bypass || r.bypass {
+		p.Status, p.view = Bypassed, nil
+		return p, nil
+	}
+	return p, c.fold(ctx, p)
 }
 
-// Observer is told what happens off a request's path. Its methods must return
-// at once and be safe for concurrent use.
-type Observer interface {
-	// Summarized reports one question put to a summarizer: result is one of
-	// the Result constants, the tokens are what the upstream said it used.
-	Summarized(result Result, prompt, completion int)
-
-	// StoreFailed reports that the operation (a method name of store.Store)
-	// failed.
-	StoreFailed(op string, err error)
-
-	// JobDropped reports a job that was due and was not begun: "queue_full",
-	// "memory", "closing".
-	JobDropped(reason string)
-
-	// QueueDepth reports how many jobs wait.
-	QueueDepth(n int)
+// fold puts the newest fold in its place and notes whether another is due.
+func (c *Compactor) fold(ctx context.Context, p *Plan) error {
+	v := p.view
+	if len(v.bounds) > 0 {
+		p.space = space(p.request.Tenant, v.bounds[0])
+		f, err := c.find(ctx, p.space, v)
+		if err != nil {
+			p.Status, p.view = Degraded, nil
+			return err
+		}
+		if f.at.pos > 0 {
+			l := arrange(v.r, v.h, f.at.pos, f.text)
+			if err := l.check(v.r); err != nil {
+				p.Status, p.view = Degraded, nil
+				return fmt.Errorf("planned request is not valid: %w", err)
+			}
+			p.fold, p.Status, p.Body = f, Folded, l.splice(v.r)
+			p.TokensSent, p.FoldedMessages = v.sent(f), v.folded(f)
+			c.hindsight.applied(p.request.Tenant, p.space+f.at.key)
+		}
+	}
+	cut, urgent, why := v.next(p.fold)
+	if why == gateNone {
+		p.due = &due{cut: cut, urgent: urgent}
+	}
+	if why != gateTrigger && p.Status == Verbatim {
+		p.Status = Pending
+	}
+	return nil
 }
 
-// Result says how a question to a summarizer ended.
-type Result string
-
-// The values of Result.
-const (
-	ResultOK         Result = "ok"
-	ResultError      Result = "error"       // no usable answer: transport, status, time-out
-	ResultEmpty      Result = "empty"       // blank, or reasoning alone
-	ResultCutOff     Result = "cut_off"     // stopped at the output limit
-	ResultToolCalls  Result = "tool_calls"  // calls in place of text
-	ResultRefused    Result = "refused"     // a refusal or a content filter
-	ResultNotShorter Result = "not_shorter" // not clearly shorter than what it replaces
-)
-
-// Summarizer puts one question to one model. It is safe for concurrent use.
-// Which models are asked in which order, and whether an answer will do, is
-// decided by its caller.
-type Summarizer interface {
-	Summarize(ctx context.Context, q Question) (Answer, error)
+// find asks the store for the newest fold that the history can carry.
+func (c *Compactor) find(ctx context.Context, space string, v *view) (applied, error) {
+	keys := make([]string, len(v.bounds))
+	for i, b := range v.bounds {
+		keys[len(keys)-1-i] = b.key
+	}
+	found, value, err := c.opt.Store.Newest(ctx, space, keys)
+	if err != nil {
+		c.opt.Observer.StoreFailed("Newest", err)
+		return applied{}, fmt.Errorf("looking for a fold: %w", err)
+	}
+	if found < 0 {
+		return applied{}, nil
+	}
+	f := applied{at: v.bounds[len(keys)-1-found]}
+	if f.roots, err = decodeFold(value, f.at.pos); err != nil {
+		return applied{}, fmt.Errorf("reading a fold: %w", err)
+	}
+	f.text = foldText(f.roots)
+	f.tokens = c.count(v.enc, f.text) + c.count(v.enc, acknowledgement) + 2*tokens.MessageOverhead
+	return f, nil
 }
 
-// Question is a summary to be written.
-type Question struct {
-	Model        string // the model to ask
-	Instructions string // what to write, in what form
-	Transcript   string // the conversation, as fenced plain text
-	MaxTokens    int    // the longest summary wanted, in tokens, without reasoning
-	LimitField   string // "max_tokens" or "max_completion_tokens", as the client named it; "" if it did not
-	Caller       Caller
+// Responded tells that the upstream answered a planned request. It must be
+// called once, while the request's body is still there. It never blocks; on a
+// 2xx it may copy what a background job needs.
+func (c *Compactor) Responded(p *Plan, status int, header http.Header) {
+	req := p.request
+	if status == http.StatusTooManyRequests {
+		c.gates.limited(req.Tenant, retryAfter(header))
+	}
+	if status/100 != 2 {
+		return
+	}
+	c.gates.receive(req.Tenant, p.TokensReceived)
+	if p.due == nil || !c.opt.OwnKey && (quotaLow(header) || c.gates.spared(req.Tenant)) {
+		return
+	}
+	if !p.due.urgent && !c.worthwhile(p) {
+		return
+	}
+	c.flight.submit(p.space, func() *job {
+		j := newJob(p.view, p.fold, p.due.cut, p.due.urgent)
+		j.tenant, j.space = req.Tenant, p.space
+		return j
+	}, req.Caller)
 }
 
-// Answer is what a model wrote, unvetted.
-type Answer struct {
-	Text       string // the visible text
-	Refusal    string // the message's refusal field
-	Finish     string // finish_reason
-	ToolCalls  bool   // the message has tool or function calls
-	Prompt     int    // usage.prompt_tokens, 0 if not said
-	Completion int    // usage.completion_tokens, 0 if not said
+// worthwhile asks the gates of the moment; a fold without which the request
+// would overflow is exempt from them.
+func (c *Compactor) worthwhile(p *Plan) bool {
+	tenant, v := p.request.Tenant, p.view
+	return !c.gates.resting(p.space+p.fold.at.key) &&
+		c.gates.affordable(tenant, v.between(p.fold.at.pos, v.bounds[p.due.cut].pos)+summaryTokens(v.trigger)) &&
+		c.hindsight.wait(tenant, func() traces { return v.traces(p.space) }) == 0
+}
+
+// Finished tells that a planned request's exchange has ended, whatever came of
+// it, and what it used. It must be called once and never blocks.
+func (c *Compactor) Finished(p *Plan, u Usage) { c.ledger.add(p, u) }
+
+// Settle waits until no background job waits or runs, or ctx ends.
+func (c *Compactor) Settle(ctx context.Context) error { return c.flight.settle(ctx) }
+
+// Close takes no more jobs, lets those that there are end until ctx does, then
+// cancels them, and writes what is left of the counters. It returns when all
+// goroutines have ended; the error says what was cut short.
+func (c *Compactor) Close(ctx context.Context) error {
+	err := c.flight.close(ctx)
+	c.ledger.close()
+	return err
+}
+
+// costs gives the tokens of each message, from memory for those seen before.
+func (c *Compactor) costs(r *request, enc tokens.Encoder) []int {
+	out := make([]int, len(r.messages))
+	for i := range r.messages {
+		m := &r.messages[i]
+		key := countKey{enc.Name(), m.fp, m.to - m.from}
+		n, ok := c.counts.Get(key)
+		if !ok {
+			n = r.tokens(i, enc)
+			c.counts.Add(key, n)
+		}
+		out[i] = n
+	}
+	return out
 }

@@ -1,0 +1,69 @@
+package compaction
+
+import "github.com/pleat-proxy/pleat/compaction/tokens"
+
+// tokens is what message i costs as input: its text, reasoning and tool calls
+// counted, the overhead of a message, and flat estimates for what is no text.
+func (r *request) tokens(i int, e tokens.Encoder) int {
+	m := &r.messages[i]
+	f := &m.fields
+	count := func(raw span) int { return e.CountBytes(decoded(raw.in(r.body))) }
+
+	n := tokens.MessageOverhead + count(f.role)
+	if f.name.len() > len(`""`) {
+		n += tokens.NameOverhead + count(f.name)
+	}
+	n += count(f.refusal) + r.plainTokens(f.reasoning, e)
+	if m.opaque {
+		n += tokens.AudioTokens
+	}
+	m.parts(r.body, func(p part) { n += r.partTokens(p, e) })
+	m.eachCall(r.body, func(c call) {
+		if c.kind == callOther {
+			n += e.CountBytes(c.in(r.body))
+			return
+		}
+		n += count(c.name) + r.plainTokens(c.arguments, e)
+	})
+	return n
+}
+
+// extraTokens is what the request costs beside its messages: tools, functions
+// and the schema of the answer, as JSON, and the opening of the reply.
+func (r *request) extraTokens(e tokens.Encoder) int {
+	n := tokens.ReplyPriming
+	for _, extra := range r.extras {
+		n += e.CountBytes(extra.in(r.body))
+	}
+	return n
+}
+
+func (r *request) partTokens(p part, e tokens.Encoder) int {
+	switch p.kind {
+	case kindText, kindRefusal:
+		return e.CountBytes(decoded(p.text.in(r.body)))
+	case kindImage:
+		if p.attachment(r.body).detail == "low" {
+			return tokens.ImageTokensLow
+		}
+		return tokens.ImageTokens
+	case kindAudio:
+		return tokens.AudioTokens
+	case kindFile:
+		return tokens.FileTokens
+	case kindOther:
+		if p.attachment(r.body).inline {
+			return tokens.FileTokens // of encoded data, the length says nothing
+		}
+	}
+	return e.CountBytes(p.in(r.body))
+}
+
+// plainTokens counts a value as text: what a string says, or the JSON itself.
+func (r *request) plainTokens(value span, e tokens.Encoder) int {
+	raw := value.in(r.body)
+	if len(raw) > 0 && raw[0] == '"' {
+		raw = decoded(raw)
+	}
+	return e.CountBytes(raw)
+}

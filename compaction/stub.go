@@ -1,4 +1,0 @@
-package compaction
-
-type job struct{}
-type note struct{}
