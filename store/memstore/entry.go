@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// What an entry is charged beside its names and its value, in bytes. The
+// What an entry is charged beside its names and its value (the memory that the
+// value takes, see clone), in bytes. The
 // figures are for a 64-bit Go 1.26, each the worst case rather than the mean,
 // so that the bound holds; TestChargeCoversHeap measures them.
 const (
@@ -67,13 +68,18 @@ type entry struct {
 // body and would keep it alive.
 func newEntry(name id, value []byte, now time.Time, life time.Duration) *entry {
 	name.key = strings.Clone(name.key)
+	value = clone(value)
 	return &entry{
 		id:      name,
-		value:   append([]byte{}, value...),
+		value:   value,
 		expires: now.Add(life),
 		life:    life,
-		charge:  entryOverhead + int64(len(name.space)+len(name.key)+len(value)),
+		charge:  entryOverhead + int64(len(name.space)+len(name.key)+cap(value)),
 	}
 }
+
+// clone returns a copy, never nil, whose capacity is the memory that it takes:
+// the allocator rounds up by as much as an eighth, and append says how far.
+func clone(value []byte) []byte { return append([]byte{}, value...) }
 
 func (e *entry) expired(now time.Time) bool { return !now.Before(e.expires) }

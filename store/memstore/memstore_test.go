@@ -31,6 +31,7 @@ func open(t *testing.T, maxBytes int64) (*Store, *clock) {
 
 func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) (store.Store, func(time.Duration)) {
+		t.Helper()
 		s, c := open(t, 0)
 		return s, c.advance
 	})
@@ -87,7 +88,7 @@ func TestListGoesOnAfterRemovals(t *testing.T) {
 	s, _ := open(t, 0)
 	spaces := []string{"a", "b", "c", "d", "e", "f"}
 	for _, space := range spaces {
-		mustAdd(t, s, space, "row", nil)
+		mustAdd(t, s, space, nil)
 	}
 	page, cursor, err := s.List(t.Context(), "", 3)
 	if err != nil || len(page) != 3 {
@@ -98,7 +99,7 @@ func TestListGoesOnAfterRemovals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustAdd(t, s, "g", "row", nil)
+	mustAdd(t, s, "g", nil)
 	page, cursor, err = s.List(t.Context(), cursor, 10)
 	if err != nil || cursor != "" {
 		t.Fatalf("List ends with cursor %q, %v", cursor, err)
@@ -112,9 +113,9 @@ func TestListGoesOnAfterRemovals(t *testing.T) {
 	}
 }
 
-func mustAdd(t *testing.T, s *Store, space, row string, labels map[string]string) {
+func mustAdd(t *testing.T, s *Store, space string, labels map[string]string) {
 	t.Helper()
-	delta := store.Delta{Row: row, Add: map[string]int64{"n": 1}, Set: labels, Expiry: time.Hour}
+	delta := store.Delta{Row: "row", Add: map[string]int64{"n": 1}, Set: labels, Expiry: time.Hour}
 	if err := s.Add(t.Context(), space, delta); err != nil {
 		t.Fatalf("Add: %v", err)
 	}

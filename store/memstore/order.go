@@ -8,7 +8,7 @@ import (
 )
 
 // deadlines is a heap.Interface: the entry that expires first is at the top.
-type deadlines []*entry
+type deadlines []*entry //nolint:recvcheck // of a heap, Push and Pop alone change the slice
 
 func (d deadlines) Len() int           { return len(d) }
 func (d deadlines) Less(i, j int) bool { return d[i].expires.Before(d[j].expires) }

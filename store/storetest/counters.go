@@ -34,7 +34,7 @@ func add(t testing.TB, s store.Store, space, row string, numbers map[string]int6
 // twice, for none changes meanwhile. A page may be short before the last.
 func list(t testing.TB, s store.Store, limit int) map[place]store.Row {
 	t.Helper()
-	const enough = 10_000 // pages; a cursor that never ends ends here
+	const enough = 10_000 // pages; more than any list here has
 	all := map[place]store.Row{}
 	cursor := ""
 	for range enough {

@@ -29,9 +29,10 @@ func fill(t testing.TB, s store.Store, space string) {
 	}
 }
 
-// expectClosed writes all that can be written and expects no effect.
-func expectClosed(t testing.TB, s store.Store, space string) {
+// expectClosed writes all that can be written into "space" and expects no effect.
+func expectClosed(t testing.TB, s store.Store) {
 	t.Helper()
+	const space = "space"
 	stored, err := s.PutIfAbsent(t.Context(), space, "a", []byte("back again"), lasting)
 	must(t, err)
 	if stored {
@@ -75,9 +76,9 @@ func deleteRemoves(t testing.TB, s store.Store, _ func(time.Duration)) {
 func deleteCloses(t testing.TB, s store.Store, _ func(time.Duration)) {
 	fill(t, s, "space")
 	must(t, s.Delete(t.Context(), "space"))
-	expectClosed(t, s, "space")
+	expectClosed(t, s)
 	must(t, s.Delete(t.Context(), "space"))
-	expectClosed(t, s, "space")
+	expectClosed(t, s)
 
 	// The holder of a lease from before the deletion has lost it.
 	held, err := s.Acquire(t.Context(), "space", "work", "token", lasting)
@@ -89,7 +90,7 @@ func deleteCloses(t testing.TB, s store.Store, _ func(time.Duration)) {
 
 func deleteUnknown(t testing.TB, s store.Store, _ func(time.Duration)) {
 	must(t, s.Delete(t.Context(), "space"))
-	expectClosed(t, s, "space")
+	expectClosed(t, s)
 	fill(t, s, "other")
 }
 
@@ -99,7 +100,7 @@ func deleteTombstone(t testing.TB, s store.Store, advance func(time.Duration)) {
 	fill(t, s, "space")
 	must(t, s.Delete(t.Context(), "space"))
 	advance(store.TombstoneLife - margin)
-	expectClosed(t, s, "space")
+	expectClosed(t, s)
 	advance(store.TombstoneLife)
 	expectNewest(t, s, "space", []string{"a", "b"}, -1, "")
 	fill(t, s, "space")

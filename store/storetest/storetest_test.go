@@ -60,35 +60,90 @@ func TestFindsFaults(t *testing.T) {
 		check string
 		wrap  func(s *memstore.Store) store.Store
 	}{
-		{"prefers the last key", "Records/NewestIsTheFirstThatHasAValue", func(s *memstore.Store) store.Store { return lastKey{s} }},
-		{"an error for what is absent", "Records/Absent", func(s *memstore.Store) store.Store { return absentFails{s} }},
-		{"reads without renewing", "Records/LiveOnWhenUsed", func(s *memstore.Store) store.Store { return ageing{s} }},
-		{"keeps the caller's slice", "Records/KeepNoReference", func(s *memstore.Store) store.Store {
-			return &aliasing{Store: s, last: map[string][]byte{}}
-		}},
-		{"joins space and key", "Records/SpacesAreApart", func(s *memstore.Store) store.Store { return joined{s} }},
-		{"nothing expires", "Records/Expire", func(s *memstore.Store) store.Store { return endless{s} }},
-		{"leases do not end", "Leases/EndByThemselves", func(s *memstore.Store) store.Store { return endless{s} }},
-		{"counters do not end", "Counters/Expire", func(s *memstore.Store) store.Store { return endless{s} }},
-		{"looks before it leases", "Leases/OneHolder", func(s *memstore.Store) store.Store { return generous{s} }},
-		{"everybody holds in a race", "Leases/Race", func(s *memstore.Store) store.Store { return generous{s} }},
-		{"releases for anybody", "Leases/ReleasedByTheirHolderOnly", func(s *memstore.Store) store.Store {
-			return &anyRelease{Store: s, holder: map[string]string{}}
-		}},
-		{"releases for a late holder", "Leases/ALateHolderReleasesNothing", func(s *memstore.Store) store.Store {
-			return &anyRelease{Store: s, holder: map[string]string{}}
-		}},
-		{"sets in place of adding", "Counters/AddUp", func(s *memstore.Store) store.Store { return &setting{Store: s} }},
-		{"loses an addition in a race", "Counters/LoseNothing", func(s *memstore.Store) store.Store { return &setting{Store: s} }},
-		{"drops the last row of a page", "Counters/PagesAreComplete", func(s *memstore.Store) store.Store { return shortPages{s} }},
-		{"returns more than the limit", "Counters/PagesAreComplete", func(s *memstore.Store) store.Store { return longPages{s} }},
-		{"leaves no tombstone", "Delete/ClosesTheSpace", func(s *memstore.Store) store.Store { return reopening{s} }},
-		{"reports a closed space", "Delete/ClosesAnUnknownSpace", func(s *memstore.Store) store.Store { return closedFails{s} }},
-		{"closes a space for good", "Delete/TheTombstoneStandsForItsLife", func(s *memstore.Store) store.Store {
-			return &forever{Store: s, gone: map[string]bool{}}
-		}},
-		{"works on after the context ended", "AnEndedContextIsAnError", func(s *memstore.Store) store.Store { return deaf{s} }},
-		{"does not answer", "Ping", func(*memstore.Store) store.Store { return Failing(errors.New("down")) }},
+		{
+			"prefers the last key", "Records/NewestIsTheFirstThatHasAValue",
+			func(s *memstore.Store) store.Store { return lastKey{s} },
+		},
+		{
+			"an error for what is absent", "Records/Absent",
+			func(s *memstore.Store) store.Store { return absentFails{s} },
+		},
+		{
+			"reads without renewing", "Records/LiveOnWhenUsed",
+			func(s *memstore.Store) store.Store { return ageing{s} },
+		},
+		{
+			"keeps the caller's slice", "Records/KeepNoReference",
+			func(s *memstore.Store) store.Store { return &aliasing{Store: s, last: map[string][]byte{}} },
+		},
+		{
+			"joins space and key", "Records/SpacesAreApart",
+			func(s *memstore.Store) store.Store { return joined{s} },
+		},
+		{
+			"nothing expires", "Records/Expire",
+			func(s *memstore.Store) store.Store { return endless{s} },
+		},
+		{
+			"leases do not end", "Leases/EndByThemselves",
+			func(s *memstore.Store) store.Store { return endless{s} },
+		},
+		{
+			"counters do not end", "Counters/Expire",
+			func(s *memstore.Store) store.Store { return endless{s} },
+		},
+		{
+			"looks before it leases", "Leases/OneHolder",
+			func(s *memstore.Store) store.Store { return generous{s} },
+		},
+		{
+			"everybody holds in a race", "Leases/Race",
+			func(s *memstore.Store) store.Store { return generous{s} },
+		},
+		{
+			"releases for anybody", "Leases/ReleasedByTheirHolderOnly",
+			func(s *memstore.Store) store.Store { return &anyRelease{Store: s, holder: map[string]string{}} },
+		},
+		{
+			"releases for a late holder", "Leases/ALateHolderReleasesNothing",
+			func(s *memstore.Store) store.Store { return &anyRelease{Store: s, holder: map[string]string{}} },
+		},
+		{
+			"sets in place of adding", "Counters/AddUp",
+			func(s *memstore.Store) store.Store { return &setting{Store: s} },
+		},
+		{
+			"loses an addition in a race", "Counters/LoseNothing",
+			func(s *memstore.Store) store.Store { return &setting{Store: s} },
+		},
+		{
+			"drops the last row of a page", "Counters/PagesAreComplete",
+			func(s *memstore.Store) store.Store { return shortPages{s} },
+		},
+		{
+			"returns more than the limit", "Counters/PagesAreComplete",
+			func(s *memstore.Store) store.Store { return longPages{s} },
+		},
+		{
+			"leaves no tombstone", "Delete/ClosesTheSpace",
+			func(s *memstore.Store) store.Store { return reopening{s} },
+		},
+		{
+			"reports a closed space", "Delete/ClosesAnUnknownSpace",
+			func(s *memstore.Store) store.Store { return closedFails{s} },
+		},
+		{
+			"closes a space for good", "Delete/TheTombstoneStandsForItsLife",
+			func(s *memstore.Store) store.Store { return &forever{Store: s, gone: map[string]bool{}} },
+		},
+		{
+			"works on after the context ended", "AnEndedContextIsAnError",
+			func(s *memstore.Store) store.Store { return deaf{s} },
+		},
+		{
+			"does not answer", "Ping",
+			func(*memstore.Store) store.Store { return Failing(errors.New("down")) },
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.fault, func(t *testing.T) {
