@@ -1,0 +1,295 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pleat-proxy/pleat/compaction"
+)
+
+// fakeCompactor sends bodies as they come unless told otherwise, and notes
+// what it is asked.
+type fakeCompactor struct {
+	plan      func(compaction.Request) (*compaction.Plan, error)
+	responded func(status int)
+
+	mu       sync.Mutex
+	requests []compaction.Request
+	statuses []int
+	usages   []compaction.Usage
+	ended    chan compaction.Usage // one for each Finished
+}
+
+func (f *fakeCompactor) Plan(_ context.Context, r compaction.Request) (*compaction.Plan, error) {
+	kept := r
+	kept.Body = bytes.Clone(r.Body)
+	f.mu.Lock()
+	f.requests = append(f.requests, kept)
+	f.mu.Unlock()
+	if f.plan != nil {
+		return f.plan(r)
+	}
+	return verbatim(r), nil
+}
+
+func verbatim(r compaction.Request) *compaction.Plan {
+	return &compaction.Plan{
+		Body: r.Body, Status: compaction.Verbatim, Session: "s1", Model: "m",
+		TokensReceived: 10, TokensSent: 10,
+	}
+}
+
+func (f *fakeCompactor) Responded(_ *compaction.Plan, status int, _ http.Header) {
+	f.mu.Lock()
+	f.statuses = append(f.statuses, status)
+	f.mu.Unlock()
+	if f.responded != nil {
+		f.responded(status)
+	}
+}
+
+func (f *fakeCompactor) Finished(_ *compaction.Plan, u compaction.Usage) {
+	f.mu.Lock()
+	f.usages = append(f.usages, u)
+	f.mu.Unlock()
+	f.ended <- u
+}
+
+// last returns the newest request that was planned.
+func (f *fakeCompactor) last() compaction.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests[len(f.requests)-1]
+}
+
+func (f *fakeCompactor) waitEnd(t *testing.T) compaction.Usage {
+	t.Helper()
+	select {
+	case u := <-f.ended:
+		return u
+	case <-time.After(10 * time.Second):
+		t.Fatal("Finished was not called")
+		panic("unreachable")
+	}
+}
+
+// rig is a proxy before an upstream.
+type rig struct {
+	*httptest.Server
+	proxy  *Proxy
+	fake   *fakeCompactor
+	log    *safeBuffer
+	reg    *prometheus.Registry
+	client *http.Client
+}
+
+// newRig starts a proxy before the upstream at base. change may edit the options.
+func newRig(t testing.TB, base string, change func(*Options)) *rig {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{
+		fake: &fakeCompactor{ended: make(chan compaction.Usage, 10000)},
+		log:  new(safeBuffer), reg: prometheus.NewRegistry(),
+	}
+	transport := NewTransport()
+	opts := Options{
+		Upstream: u, Compactor: r.fake, Tenants: NewCredentialTenants(DeriveKey(u)),
+		Metrics: NewMetrics(r.reg), Transport: transport,
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&opts)
+	}
+	if r.proxy, err = New(opts); err != nil {
+		t.Fatal(err)
+	}
+	r.Server = httptest.NewUnstartedServer(nil)
+	r.Config = NewServer(r.proxy, opts.Log)
+	r.Start()
+	clientTransport := &http.Transport{DisableCompression: true}
+	r.client = &http.Client{Transport: clientTransport}
+	t.Cleanup(func() {
+		clientTransport.CloseIdleConnections()
+		r.Close()
+		transport.CloseIdleConnections()
+	})
+	return r
+}
+
+// newUpstreamServer starts an upstream that ends with the test.
+func newUpstreamServer(t testing.TB, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+const chatPath = "/v1/chat/completions"
+
+// post sends a chat completion and returns the response with its body read.
+func (r *rig) post(t *testing.T, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, r.URL+chatPath, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.do(t, req, header...)
+}
+
+func (r *rig) do(t *testing.T, req *http.Request, header ...string) (*http.Response, string) {
+	t.Helper()
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(got)
+}
+
+// metric returns the sum of a metric's series that have all the labels
+// (name=value).
+func (r *rig) metric(t *testing.T, name string, labels ...string) float64 {
+	t.Helper()
+	all, err := r.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range all {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.Metric {
+			have := map[string]bool{}
+			for _, l := range m.Label {
+				have[l.GetName()+"="+l.GetValue()] = true
+			}
+			match := true
+			for _, l := range labels {
+				match = match && have[l]
+			}
+			if match {
+				sum += m.Counter.GetValue() + m.Gauge.GetValue() + float64(m.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// rawUpstream accepts connections and hands each to serve.
+func rawUpstream(t testing.TB, serve func(conn net.Conn, in *bufio.Reader)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	conns := map[net.Conn]bool{}
+	running.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns[conn] = true
+			mu.Unlock()
+			running.Go(func() {
+				defer conn.Close()
+				serve(conn, bufio.NewReader(conn))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		mu.Lock()
+		for c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		running.Wait()
+	})
+	return "http://" + ln.Addr().String()
+}
+
+// rawHead reads a request's head from in: the bytes as they were sent.
+func rawHead(in *bufio.Reader) (string, error) {
+	var head strings.Builder
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		head.WriteString(line)
+		if line == "\r\n" {
+			return head.String(), nil
+		}
+	}
+}
+
+// rawRequest sends text to the proxy and returns everything that comes back
+// until the connection ends.
+func (r *rig) rawRequest(t *testing.T, text string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatalf("after %q: %v", got, err)
+	}
+	return string(got)
+}
+
+func jsonAnswer(w http.ResponseWriter, prompt, completion int) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, prompt, completion)
+}

@@ -1,0 +1,123 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// received is a chat completion's body as it came and as it reads.
+type received struct {
+	wire     *buffer
+	plain    *buffer // wire itself unless the body was compressed
+	encoding string  // the Content-Encoding that plain was inflated from, or ""
+}
+
+func (b *received) release() {
+	if b.plain != b.wire {
+		b.plain.release()
+	}
+	b.wire.release()
+}
+
+// receive reads the whole body of r, and inflates it if it can. A body in an
+// encoding that Pleat does not know, or that is broken, stays as it is: the
+// upstream will judge it. The error is always an *Error.
+func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) (*received, error) {
+	if r.ContentLength > p.opts.MaxBody {
+		return nil, p.tooLarge()
+	}
+	wire, err := p.bodies.read(newTimedBody(w, r, p.opts.BodyTimeout), r.ContentLength, p.opts.MaxBody)
+	if err != nil {
+		return nil, p.unreadable(r, err)
+	}
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
+	plain, err := p.inflate(wire, encoding)
+	switch {
+	case errors.Is(err, errTooLarge):
+		wire.release()
+		return nil, p.tooLarge()
+	case err != nil:
+		return &received{wire: wire, plain: wire}, nil
+	}
+	return &received{wire: wire, plain: plain, encoding: encoding}, nil
+}
+
+// inflate returns the decoded body, errTooLarge, or another error if it cannot
+// be decoded. A body without an encoding is its own decoded form.
+func (p *Proxy) inflate(wire *buffer, encoding string) (*buffer, error) {
+	if encoding == "" || encoding == "identity" {
+		return nil, errUnknownEncoding
+	}
+	in, err := wire.open(wire.data)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	decoder, err := p.codecs.open(encoding, in)
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return p.bodies.read(decoder, 4*int64(len(wire.data)), p.opts.MaxBody)
+}
+
+func (p *Proxy) tooLarge() *Error {
+	return &Error{
+		Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large",
+		Message: fmt.Sprintf("the request body is larger than %d bytes", p.opts.MaxBody),
+	}
+}
+
+// unreadable explains why a client's body could not be read to its end.
+func (p *Proxy) unreadable(r *http.Request, err error) *Error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return p.tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Error{
+			Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "request_timeout", Cause: err,
+			Message: fmt.Sprintf("no byte of the request body came for %s", p.opts.BodyTimeout),
+		}
+	case r.Context().Err() != nil:
+		return &Error{Status: statusClientGone, Cause: err}
+	}
+	return &Error{
+		Status: http.StatusBadRequest, Type: typeInvalid, Code: "bad_request_body", Cause: err,
+		Message: "the request body could not be read to its end",
+	}
+}
+
+// timedBody gives each read of a request's body a deadline of its own, so that
+// a client that stops sending does not hold a connection for ever, while one
+// that sends slowly, or that a slow upstream holds up, has all the time it
+// needs. Between reads there is no deadline: the server watches the idle
+// connection for the client's leaving, and would take a deadline for it.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	wait    time.Duration
+	ex      *exchange
+}
+
+func newTimedBody(w http.ResponseWriter, r *http.Request, wait time.Duration) io.ReadCloser {
+	if !hasBody(r) {
+		return http.NoBody
+	}
+	return &timedBody{r.Body, http.NewResponseController(w), wait, exchangeOf(r.Context())}
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	// A writer that knows no deadlines (a test's recorder) has no connection to guard.
+	_ = b.control.SetReadDeadline(time.Now().Add(b.wait))
+	n, err := b.ReadCloser.Read(p)
+	_ = b.control.SetReadDeadline(time.Time{})
+	if err != nil && !errors.Is(err, io.EOF) && b.ex != nil {
+		b.ex.clientErr.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
