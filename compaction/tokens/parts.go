@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"iter"
-	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
@@ -47,9 +46,9 @@ func parts(text string) iter.Seq[part] {
 		text = string([]rune(text)) // as the encoder will see it
 	}
 	return func(yield func(part) bool) {
-		start := 0           // of the current part
-		var began [kinds]int // where the current run of each kind began
-		var before class
+		start := 0    // of the current part
+		var began run // of each kind
+		before := class(0)
 		for i := 0; i < len(text); {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			c := classify(r)
@@ -59,19 +58,17 @@ func parts(text string) iter.Seq[part] {
 				}
 				start = i
 			}
-			kind, long := extend(&began, c, i, i+size)
-			if long {
-				end := runEnd(text, i, kind)
-				if !yield(part{text: text[start:i], sample: text[began[kind.index()]:i], rest: end - i}) {
+			if k := began.tooLong(c, i+size); k >= 0 {
+				end := runEnd(text, i, kind(k))
+				if !yield(part{text: text[start:i], sample: text[began[k]:i], rest: end - i}) {
 					return
 				}
-				start, i, before = end, end, kind
-				for k := range began {
-					began[k] = end
-				}
+				start, i, before = end, end, kind(k)
+				began.restart(0, end)
 				continue
 			}
 			i, before = i+size, c
+			began.restart(c, i)
 		}
 		if start < len(text) {
 			yield(part{text: text[start:]})
@@ -79,36 +76,43 @@ func parts(text string) iter.Seq[part] {
 	}
 }
 
-// extend adds the character text[from:to] of class c to the runs: those of a
-// kind that it is not of begin anew behind it. If a run becomes too long by
-// it, extend returns its kind instead.
-func extend(began *[kinds]int, c class, from, to int) (kind class, long bool) {
+// run holds, for each kind, where the present run of that kind began.
+type run [kinds]int
+
+func kind(k int) class { return class(1) << k }
+
+// tooLong returns a kind of c whose run, if it went on to the offset to, would
+// be longer than maxRun; -1 if there is none.
+func (began *run) tooLong(c class, to int) int {
 	for k := range began {
-		kind := class(1) << k
-		if c&kind != 0 && to-began[k] > maxRun {
-			return kind, true
+		if c&kind(k) != 0 && to-began[k] > maxRun {
+			return k
 		}
 	}
-	for k := range began {
-		if c&(class(1)<<k) == 0 {
-			began[k] = to
-		}
-	}
-	return 0, false
+	return -1
 }
 
-// runEnd returns the end of the run of the kind that text[from] belongs to.
-func runEnd(text string, from int, kind class) int {
+// restart ends the runs of all kinds but those of c at the offset at.
+func (began *run) restart(c class, at int) {
+	for k := range began {
+		if c&kind(k) == 0 {
+			began[k] = at
+		}
+	}
+}
+
+// runEnd returns the end of the run of the class that text[from] belongs to.
+func runEnd(text string, from int, of class) int {
 	for i, r := range text[from:] {
-		if classify(r)&kind == 0 {
+		if classify(r)&of == 0 {
 			return from + i
 		}
 	}
 	return len(text)
 }
 
-func (c class) index() int { return bits.TrailingZeros8(uint8(c)) }
-
+// classify says of which kinds a character is. The order matters: letters are
+// tried first since most text is made of them.
 func classify(r rune) class {
 	switch {
 	case r == '\r' || r == '\n':
