@@ -9,7 +9,7 @@ import (
 // What an entry is charged beside its names and its value (the memory that the
 // value takes, see clone), in bytes. The
 // figures are for a 64-bit Go 1.26, each the worst case rather than the mean,
-// so that the bound holds; TestChargeCoversHeap measures them.
+// so that the bound holds; TestChargeCoversHeap compares them with the heap.
 const (
 	// entryOverhead is the entry itself (160), its list element (48), its slot
 	// in the map of entries (57, and a map is at worst half empty: 130), in the

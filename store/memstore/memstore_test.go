@@ -52,6 +52,20 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestExpiresToTheInstant: what lives for an hour is gone when the hour is over.
+func TestExpiresToTheInstant(t *testing.T) {
+	s, c := open(t, 0)
+	mustPut(t, s, "key", 1)
+	c.advance(time.Hour - 1)
+	if got := present(s, "key"); got == "" {
+		t.Error("the record is gone before its time")
+	}
+	c.advance(1)
+	if got := present(s, "key"); got != "" {
+		t.Error("the record is still there when its time is over")
+	}
+}
+
 func TestRefusesWhatNeverLives(t *testing.T) {
 	s, _ := open(t, 0)
 	for _, d := range []time.Duration{0, -time.Second} {
