@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // address is a TCP address to listen on.
@@ -28,6 +29,20 @@ func address(p *string) kind {
 
 // baseURL is where an HTTP API begins.
 func baseURL(p **url.URL) kind {
+	k := queryURL(p)
+	parse := k.parse
+	k.parse = func(text string) error {
+		if strings.Contains(text, "?") {
+			return errors.New("a query is not supported here")
+		}
+		return parse(text)
+	}
+	return k
+}
+
+// queryURL is a base URL that may have a query, which each request then has
+// (api-version=…).
+func queryURL(p **url.URL) kind {
 	return kind{
 		name:    "URL",
 		allowed: "an absolute http or https URL, such as https://api.openai.com/v1",
@@ -42,8 +57,8 @@ func baseURL(p **url.URL) kind {
 				return errors.New("no host")
 			case u.User != nil:
 				return errors.New("a name or password in the URL is not supported")
-			case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-				return errors.New("a base URL has no query and no fragment")
+			case u.Fragment != "":
+				return errors.New("a fragment (#…) is never sent")
 			}
 			if port := u.Port(); port != "" {
 				if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/pleat-proxy/pleat/compaction"
 )
 
 // Config is what the options say, checked and in the types that the rest of the
@@ -13,7 +15,7 @@ type Config struct {
 	Listen, Admin string
 	Upstream      *url.URL
 
-	Trigger     string
+	Trigger     compaction.Trigger
 	TokensCache int
 	Models      []modelRule
 
@@ -53,8 +55,8 @@ type TenantConfig struct {
 
 // LimitsConfig holds the options below limits.
 type LimitsConfig struct {
-	Body, Headers                        int64
-	BodyTimeout, HeaderTimeout, Shutdown time.Duration
+	Body, Headers                                     int64
+	BodyTimeout, HeaderTimeout, IdleTimeout, Shutdown time.Duration
 }
 
 // LogConfig holds the options below log.

@@ -108,7 +108,7 @@ var samples = map[string]string{
 	"store": "memory", "store_memory": "1048576", "store_fold_ttl": "48h", "store_session_ttl": "1h30m",
 	"tenant.key": strings.Repeat("k", 32), "tenant.key_file": "FILE",
 	"limits.body": "2 MiB", "limits.body_timeout": "1m30s", "limits.header_timeout": "3s",
-	"limits.headers": "8KiB", "limits.shutdown": "2m",
+	"limits.idle_timeout": "10m", "limits.headers": "8KiB", "limits.shutdown": "2m",
 	"log.level": "warn", "log.format": "json", "log.access": "off",
 }
 

@@ -32,6 +32,8 @@ unknown ` + "`PLEAT_…`" + ` variable a warning.
 Secrets are never printed. A flag can be read by everybody on the machine, so give secrets in a variable,
 in the file, or in a file of their own (the options that end in ` + "`_file`" + `).
 
+The upstream is reached through the HTTP proxy that ` + "`HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`" + ` name, if any.
+
 ` + "`pleat check`" + ` prints every option that is not at its default, and where it was set.
 `
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pleat-proxy/pleat/compaction"
 )
 
 // kind is how values of an option are written: parse checks one and puts it
@@ -115,22 +117,20 @@ func percent(p *float64, least, most int) kind {
 }
 
 // trigger is when old turns are folded.
-func trigger(p *string) kind {
+func trigger(p *compaction.Trigger) kind {
 	return kind{
 		name:    "trigger",
 		unit:    "tokens",
 		allowed: "auto, a number of tokens from 64, or 1% to 90% of the model's window",
 		parse: func(text string) error {
-			digits, isPercent := strings.CutSuffix(text, "%")
-			n, err := strconv.Atoi(digits)
-			switch {
-			case text == "auto":
-			case err != nil:
+			t, err := compaction.ParseTrigger(text)
+			if err != nil || text == "" { // the error repeats the text, which is shown already
+				if _, err := strconv.Atoi(strings.TrimSuffix(text, "%")); err == nil {
+					return errors.New("out of range")
+				}
 				return errors.New("neither auto, nor a whole number, nor a percentage")
-			case isPercent && (n < 1 || n > 90), !isPercent && n < 64:
-				return errors.New("out of range")
 			}
-			*p = text
+			*p = t
 			return nil
 		},
 	}

@@ -41,17 +41,17 @@ type group struct {
 // reads all of them: an option that changes nothing is not to be listed.
 func optionTable(c *Config) []group {
 	return []group{
-		{"Addresses", addressOptions(c)},
-		{"Folding", foldingOptions(c)},
-		{"Summarizer", summarizerOptions(c)},
-		{"Store", storeOptions(c)},
-		{"Tenants", tenantOptions(c)},
-		{"Limits", limitOptions(c)},
-		{"Logging", logOptions(c)},
+		{"Addresses", addressRows(c)},
+		{"Folding", foldingRows(c)},
+		{"Summarizer", summarizerRows(c)},
+		{"Store", storeRows(c)},
+		{"Tenants", tenantRows(c)},
+		{"Limits", limitRows(c)},
+		{"Logging", logRows(c)},
 	}
 }
 
-func addressOptions(c *Config) []option {
+func addressRows(c *Config) []option {
 	return []option{
 		{"listen", address(&c.Listen), "127.0.0.1:8080", "where clients connect"},
 		{"admin", address(&c.Admin), "127.0.0.1:8081",
@@ -61,7 +61,7 @@ func addressOptions(c *Config) []option {
 	}
 }
 
-func foldingOptions(c *Config) []option {
+func foldingRows(c *Config) []option {
 	return []option{
 		{"trigger", trigger(&c.Trigger), "auto",
 			"history tokens above which old turns are folded; auto is a sixteenth of the model's window, " +
@@ -73,13 +73,13 @@ func foldingOptions(c *Config) []option {
 	}
 }
 
-func summarizerOptions(c *Config) []option {
+func summarizerRows(c *Config) []option {
 	s := &c.Summarizer
 	return []option{
 		{"summarizer.models", names(&s.Models, "names of models, the first one asked first; same is the conversation's own"), "same",
 			"models that write summaries, tried in order; same is the conversation's own, at its price"},
-		{"summarizer.upstream", baseURL(&s.Upstream), "",
-			"the summarizer's base URL, if it is another than the client's request goes to; needs a key of its own"},
+		{"summarizer.upstream", queryURL(&s.Upstream), "",
+			"the summarizer's base URL, if it is another than the client's request goes to; a query in it is kept; needs a key of its own"},
 		{"summarizer.api_key", secret(&s.APIKey, 1), "",
 			"the summarizer's credential; without it the client's own is used"},
 		{"summarizer.api_key_file", filePath(&s.APIKeyFile), "",
@@ -97,7 +97,7 @@ func summarizerOptions(c *Config) []option {
 	}
 }
 
-func storeOptions(c *Config) []option {
+func storeRows(c *Config) []option {
 	s := &c.Store
 	return []option{
 		{"store", storeKind(&s.Kind), "memory", "where folds are kept; memory forgets them when the process ends"},
@@ -113,7 +113,7 @@ func storeOptions(c *Config) []option {
 // they are hexadecimal digits.
 const minTenantKey = 32
 
-func tenantOptions(c *Config) []option {
+func tenantRows(c *Config) []option {
 	return []option{
 		{"tenant.key", secret(&c.Tenant.Key, minTenantKey), "",
 			"the key under which credentials are hashed into tenants; replicas need the same one, " +
@@ -122,7 +122,7 @@ func tenantOptions(c *Config) []option {
 	}
 }
 
-func limitOptions(c *Config) []option {
+func limitRows(c *Config) []option {
 	l := &c.Limits
 	return []option{
 		{"limits.body", size(&l.Body, kib, 4*gib), "64MiB", "largest body of a chat request, also after inflating it; more is answered 413"},
@@ -130,17 +130,19 @@ func limitOptions(c *Config) []option {
 			"how long a client may pause while it sends a chat request's body"},
 		{"limits.header_timeout", duration(&l.HeaderTimeout, time.Second, 5*time.Minute), "10s",
 			"how long a client may take over a request's header"},
+		{"limits.idle_timeout", duration(&l.IdleTimeout, time.Second, time.Hour), "3m",
+			"how long a client's connection may stay open without a request"},
 		{"limits.headers", size(&l.Headers, 4*kib, 16*mib), "1MiB", "largest header of a request; more is answered 431"},
 		{"limits.shutdown", duration(&l.Shutdown, time.Second, 10*time.Minute), "30s",
 			"how long running answers and summaries may take to end once Pleat is told to stop"},
 	}
 }
 
-func logOptions(c *Config) []option {
+func logRows(c *Config) []option {
 	l := &c.Log
 	return []option{
 		{"log.level", choice(&l.Level, "debug", "info", "warn", "error"), "info", "the least severe lines to write"},
 		{"log.format", choice(&l.Format, "text", "json"), "text", "how a line is written"},
-		{"log.access", toggle(&l.Access), "on", "one line for each request, never with its text"},
+		{"log.access", toggle(&l.Access), "on", "one line for each request, never with its text; off leaves the lines of those that went wrong"},
 	}
 }

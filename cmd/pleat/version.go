@@ -11,6 +11,9 @@ import (
 // version is stamped by the linker: -ldflags "-X main.version=v1.2.3".
 var version = "dev"
 
+// userAgent is what Pleat calls itself in requests of its own.
+func userAgent() string { return "pleat/" + version }
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// closer is a part that ends in the time that a context gives it.
+type closer interface {
+	Close(ctx context.Context) error
+}
+
+// lifecycle is everything that runs, in the order in which it stops.
+type lifecycle struct {
+	public, admin *server
+	compactor     closer
+	store         io.Closer
+	transport     interface{ CloseIdleConnections() }
+	grace         time.Duration
+	log           *slog.Logger
+
+	stopping atomic.Bool // set once requests are no longer taken
+}
+
+// serving is the readiness check that fails first when Pleat stops, so that a
+// load balancer looks elsewhere while the last answers run.
+func (l *lifecycle) serving(context.Context) error {
+	if l.stopping.Load() {
+		return errors.New("stopping")
+	}
+	return nil
+}
+
+// listen takes both addresses, or neither.
+func (l *lifecycle) listen(ctx context.Context, c *Config) error {
+	if err := l.public.listen(ctx, c, "listen", c.Listen); err != nil {
+		return err
+	}
+	if err := l.admin.listen(ctx, c, "admin", c.Admin); err != nil {
+		return errors.Join(err, l.public.listener.Close())
+	}
+	return nil
+}
+
+// run serves until ctx ends or a listener fails, then stops everything. It
+// returns nil if it ended because ctx did and nothing was cut off that the
+// caller should know of.
+func (l *lifecycle) run(ctx context.Context) error {
+	failed := make(chan error, 2)
+	var serving sync.WaitGroup
+	for _, s := range []*server{l.public, l.admin} {
+		serving.Go(func() {
+			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serving on %s: %w", s.listener.Addr(), err)
+			}
+		})
+	}
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	l.stop(context.WithoutCancel(ctx))
+	serving.Wait()
+	return err
+}
+
+// stop ends everything under one deadline: new requests are refused at once,
+// running answers may finish, then running summaries, then the store closes.
+// The admin listener goes last, so that until then it can say what happens.
+func (l *lifecycle) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, l.grace)
+	defer cancel()
+	l.log.Info("stopping", "grace", spell(l.grace))
+	l.stopping.Store(true)
+
+	if err := l.public.stop(ctx); err != nil {
+		l.log.Warn("answers still running were cut off", "cause", err)
+	}
+	l.closeParts(ctx)
+	_ = l.admin.stop(ctx) // its answers take no time
+	l.log.Info("stopped")
+}
+
+// closeParts ends what works behind the servers.
+func (l *lifecycle) closeParts(ctx context.Context) {
+	if err := l.compactor.Close(ctx); err != nil {
+		l.log.Warn("summaries still running were given up; their conversations ask again", "cause", err)
+	}
+	l.transport.CloseIdleConnections()
+	if err := l.store.Close(); err != nil {
+		l.log.Warn("the store did not close well", "cause", err)
+	}
+}

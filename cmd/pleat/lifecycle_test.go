@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// steps notes in which order parts end.
+type steps struct{ taken []string }
+
+type endOf struct {
+	steps *steps
+	name  string
+	err   error
+}
+
+func (e endOf) note() error {
+	e.steps.taken = append(e.steps.taken, e.name)
+	return e.err
+}
+
+type contextCloser struct{ endOf }
+
+func (c contextCloser) Close(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		return errors.New("no deadline")
+	}
+	return c.note()
+}
+
+type plainCloser struct{ endOf }
+
+func (c plainCloser) Close() error { return c.note() }
+
+type idleCloser struct{ endOf }
+
+func (c idleCloser) CloseIdleConnections() { _ = c.note() }
+
+// testLifecycle is a lifecycle whose parts note their end.
+func testLifecycle(t *testing.T, log *slog.Logger) (*lifecycle, *steps) {
+	t.Helper()
+	taken := new(steps)
+	l := &lifecycle{
+		compactor: contextCloser{endOf{taken, "compactor", context.DeadlineExceeded}},
+		transport: idleCloser{endOf{taken, "transport", nil}},
+		store:     plainCloser{endOf{taken, "store", errors.New("broken")}},
+		grace:     time.Minute, log: log,
+	}
+	for _, s := range []**server{&l.public, &l.admin} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*s = newServer(http.NotFoundHandler(), LimitsConfig{}, log)
+		(*s).listener = listener
+	}
+	return l, taken
+}
+
+func TestLifecycleOrder(t *testing.T) {
+	log := new(lockedBuffer)
+	l, taken := testLifecycle(t, slog.New(slog.NewTextHandler(log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"compactor", "transport", "store"}; !slices.Equal(taken.taken, want) {
+		t.Errorf("ended in the order %v, want %v", taken.taken, want)
+	}
+	for _, want := range []string{"given up", "did not close well"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+}
+
+// TestLifecycleListenerFails: when one address stops answering, Pleat ends as a
+// whole and says why.
+func TestLifecycleListenerFails(t *testing.T) {
+	l, taken := testLifecycle(t, slog.New(slog.DiscardHandler))
+	if err := l.admin.listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := l.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), l.admin.listener.Addr().String()) {
+		t.Errorf("run: %v", err)
+	}
+	if len(taken.taken) != 3 {
+		t.Errorf("only %v ended", taken.taken)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/pleat-proxy/pleat/compaction"
+	"github.com/pleat-proxy/pleat/compaction/openai"
+	"github.com/pleat-proxy/pleat/compaction/tokens"
+	"github.com/pleat-proxy/pleat/compaction/window"
+	"github.com/pleat-proxy/pleat/proxy"
+	"github.com/pleat-proxy/pleat/store"
+)
+
+// serve runs Pleat as the configuration says until ctx ends. started is called
+// once requests are taken, with the parts that run.
+func serve(ctx context.Context, c *Config, log *slog.Logger, started func(*lifecycle)) error {
+	l, err := assemble(c, log)
+	if err != nil {
+		return err
+	}
+	if err := l.listen(ctx, c); err != nil {
+		l.closeParts(ctx)
+		return err
+	}
+	log.Info("listening",
+		"listen", l.public.listener.Addr().String(), "admin", l.admin.listener.Addr().String(),
+		"upstream", c.Upstream.Scheme+"://"+c.Upstream.Host, "store", c.Store.Kind, "version", version)
+	started(l)
+	return l.run(ctx)
+}
+
+// assemble makes all parts and joins them: store, compactor, proxy. Nothing
+// listens yet. The tokenizer's vocabulary is read here, which takes a moment
+// that no request should wait for.
+func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
+	l := &lifecycle{grace: c.Limits.Shutdown, log: log}
+	transport := newTransport()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := proxy.NewMetrics(registry)
+	folds := openStore(c.Store)
+
+	compactor, err := newCompactor(c, folds, transport, metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	front, err := proxy.New(proxy.Options{
+		Upstream: c.Upstream, Compactor: compactor, Tenants: newTenants(c), Metrics: metrics, Log: proxyLogger(c.Log, log),
+		MaxBody: c.Limits.Body, BodyTimeout: c.Limits.BodyTimeout, Transport: transport,
+	})
+	if err != nil {
+		return nil, errors.Join(err, compactor.Close(context.Background()))
+	}
+	admin := proxy.NewAdmin(proxy.AdminOptions{Gatherer: registry, Checks: []proxy.Check{
+		{Name: "serving", Run: l.serving},
+		{Name: "store", Optional: true, Run: folds.Ping}, // without it requests pass as they came
+	}})
+
+	l.public, l.admin = newServer(front, c.Limits, log), newServer(admin, c.Limits, log)
+	l.compactor, l.store, l.transport = compactor, folds, transport
+	return l, nil
+}
+
+// newCompactor makes the part that folds, with the summarizer that it asks.
+func newCompactor(
+	c *Config, folds store.Store, transport http.RoundTripper, observer compaction.Observer, log *slog.Logger,
+) (*compaction.Compactor, error) {
+	o := compactionOptions(c)
+	o.Store, o.Observer, o.Log = folds, observer, log
+	var err error
+	if o.Tokens, err = tokens.New(encodingRules(c.Models)); err != nil {
+		return nil, err
+	}
+	if o.Windows, err = window.New(windowRules(c.Models)); err != nil {
+		return nil, err
+	}
+	if o.Summarizer, err = openai.New(summarizerOptions(c, transport)); err != nil {
+		return nil, err
+	}
+	return compaction.New(o)
+}
+
+// compactionOptions is what the configuration says of folding, without the
+// parts that it works with.
+func compactionOptions(c *Config) compaction.Options {
+	return compaction.Options{
+		Trigger: c.Trigger, CountCache: c.TokensCache,
+		Models: c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
+		Workers: c.Summarizer.Workers, Queue: c.Summarizer.Queue, JobBytes: c.Summarizer.Memory,
+		FoldLife: c.Store.FoldTTL, CounterLife: c.Store.SessionTTL,
+	}
+}
+
+// summarizerOptions is what the configuration says of who writes summaries.
+func summarizerOptions(c *Config, transport http.RoundTripper) openai.Options {
+	o := openai.Options{
+		BaseURL: c.Summarizer.Upstream, APIKey: c.Summarizer.APIKey, Retries: c.Summarizer.Retries,
+		Client: &http.Client{Transport: transport}, UserAgent: userAgent(),
+	}
+	if o.Retries == 0 {
+		o.Retries = -1 // openai takes 0 for its default
+	}
+	return o
+}
+
+// newTenants tells owners of requests apart by their credentials.
+func newTenants(c *Config) proxy.Tenants {
+	if c.Tenant.Key != "" {
+		return proxy.NewCredentialTenants([]byte(c.Tenant.Key))
+	}
+	return proxy.NewCredentialTenants(proxy.DeriveKey(c.Upstream))
+}
+
+func encodingRules(models []modelRule) []tokens.Rule {
+	rules := make([]tokens.Rule, len(models))
+	for i, m := range models {
+		rules[i] = tokens.Rule{Glob: m.Glob, Encoding: m.Encoding}
+	}
+	return rules
+}
+
+func windowRules(models []modelRule) []window.Rule {
+	rules := make([]window.Rule, len(models))
+	for i, m := range models {
+		rules[i] = window.Rule{Glob: m.Glob, Input: m.Input, Output: m.Output, Total: m.Total}
+	}
+	return rules
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pleat-proxy/pleat/compaction"
+	"github.com/pleat-proxy/pleat/compaction/tokens"
+	"github.com/pleat-proxy/pleat/compaction/window"
+)
+
+// TestCompactionOptions: each option about folding arrives where folding reads it.
+func TestCompactionOptions(t *testing.T) {
+	trigger, err := compaction.ParseTrigger("50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := compactionOptions(mustLoad(t, "", nil,
+		"--trigger=50%", "--tokens-cache=5000", "--summarizer-models=small,same", "--summarizer-api-key=sk-1",
+		"--summarizer-share=10%", "--summarizer-timeout=15s", "--summarizer-workers=7", "--summarizer-queue=9",
+		"--summarizer-memory=1GiB", "--store-fold-ttl=48h", "--store-session-ttl=2h"))
+	want := compaction.Options{
+		Trigger: trigger, CountCache: 5000, Models: []string{"small", "same"}, OwnKey: true,
+		Share: 0.1, Timeout: 15 * time.Second, Workers: 7, Queue: 9,
+		JobBytes: 1 << 30, FoldLife: 48 * time.Hour, CounterLife: 2 * time.Hour,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	if compactionOptions(mustLoad(t, "", nil)).OwnKey {
+		t.Error("the summarizer has a key of its own by default")
+	}
+}
+
+func TestSummarizerOptions(t *testing.T) {
+	o := summarizerOptions(mustLoad(t, "", nil, "--summarizer-upstream=http://gpu:8000/v1?api-version=1",
+		"--summarizer-api-key=sk-1", "--summarizer-retries=0"), http.DefaultTransport)
+	if o.BaseURL.String() != "http://gpu:8000/v1?api-version=1" || o.APIKey != "sk-1" || o.Retries != -1 || o.Client.Transport != http.DefaultTransport {
+		t.Errorf("%+v", o)
+	}
+	o = summarizerOptions(mustLoad(t, "", nil), nil)
+	if o.BaseURL != nil || o.APIKey != "" || o.Retries != 2 {
+		t.Errorf("by default: %+v", o)
+	}
+}
+
+// TestModelsReachTheirReaders also holds the words for encodings to those that
+// compaction/tokens knows.
+func TestModelsReachTheirReaders(t *testing.T) {
+	models := []modelRule{{Glob: "mine-*", Input: 1000, Output: 200, Encoding: "cl100k_base"}}
+	windows, err := window.New(windowRules(models))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := windows.Lookup("mine-7b"); l.Input != 1000 || l.Output != 200 || l.Source != window.SourceConfig {
+		t.Errorf("window: %+v", l)
+	}
+	for _, name := range encodings() {
+		models = append(models, modelRule{Glob: name, Encoding: name})
+	}
+	counter, err := tokens.New(encodingRules(models))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := counter.For("mine-7b").Name(); name != "cl100k_base" {
+		t.Errorf("encoding: %s", name)
+	}
+	_, err = tokens.New([]tokens.Rule{{Glob: "*", Encoding: "none"}})
+	if err == nil || !strings.Contains(err.Error(), "(known: "+strings.Join(encodings(), ", ")+")") {
+		t.Errorf("not all of %v are known, or not all that are known: %v", encodings(), err)
+	}
+}
+
+// TestTenants: a key of its own gives other names than the derived one, and
+// both the same every time.
+func TestTenants(t *testing.T) {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pleat/v1/chat/completions", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer sk-1")
+	var names []string
+	for _, args := range [][]string{nil, {"--tenant-key=" + strings.Repeat("k", 32)}, {"--upstream=http://gpu:8000/v1"}} {
+		for range 2 {
+			name, err := newTenants(mustLoad(t, "", nil, args...)).Tenant(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+	}
+	if names[0] != names[1] || names[2] != names[3] {
+		t.Errorf("names change: %v", names)
+	}
+	if distinct := slices.Compact(slices.Sorted(slices.Values(names))); len(distinct) != 3 {
+		t.Errorf("%d distinct names, want 3: %v", len(distinct), names)
+	}
+}
