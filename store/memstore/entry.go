@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// What an entry is charged beside its names and its value (the memory that the
-// value takes, see clone), in bytes. The
-// figures are for a 64-bit Go 1.26, each the worst case rather than the mean,
-// so that the bound holds; TestChargeCoversHeap compares them with the heap.
+// What an entry is charged, in bytes, beside its names and its value (the memory
+// that the value takes, see clone). The figures are for a 64-bit Go 1.26, each
+// the worst case rather than the mean, so that the bound holds;
+// TestChargeCoversHeap compares them with the heap.
 const (
-	// entryOverhead is the entry itself (160), its list element (48), its slot
+	// entryOverhead is the entry itself (144), its list element (48), its slot
 	// in the map of entries (57, and a map is at worst half empty: 130), in the
 	// heap and in its space (16 each, for slices grow ahead of need), the space
 	// where the entry is the only one (64, and 60 for its slot), and 16 for
@@ -23,7 +23,7 @@ const (
 	rowOverhead = 704
 
 	// nameOverhead is a name's share in a map that had to grow, at worst half
-	// empty (66), and the rounding up of name and value (24).
+	// empty (66), and the rounding up of name and value (24: both are short).
 	nameOverhead = 96
 )
 
