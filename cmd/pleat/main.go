@@ -71,6 +71,7 @@ func newRoot(environ []string) *cobra.Command {
 	root.AddCommand(
 		serveCommand(environ),
 		checkCommand(environ),
+		demoCommand(environ),
 		versionCommand(),
 	)
 	return root
