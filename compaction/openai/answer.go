@@ -96,7 +96,7 @@ func decode(status int, body []byte) (compaction.Answer, *failure) {
 	}
 	choice := c.Choices[0]
 	if present(choice.Error) || choice.FinishReason == "error" {
-		return compaction.Answer{}, failureWithin(status, bytes.Join([][]byte{[]byte(`{"error":`), choice.Error, []byte(`}`)}, nil))
+		return compaction.Answer{}, failureWithin(status, choice.Error)
 	}
 	text, refusal := contentText(choice.Message.Content)
 	answer := compaction.Answer{
@@ -109,9 +109,10 @@ func decode(status int, body []byte) (compaction.Answer, *failure) {
 	return answer, nil
 }
 
-// failureWithin is an error that came with a status that says success.
-func failureWithin(status int, envelope []byte) *failure {
-	e := errorIn(envelope)
+// failureWithin is an error that came with a status that says success; raw is
+// the error or a body that holds it.
+func failureWithin(status int, raw []byte) *failure {
+	e := errorIn(raw)
 	f := &failure{code: e.name(), AskError: compaction.AskError{Status: e.status(status), Err: errInAnswer}}
 	if f.code != "" {
 		f.Err = fmt.Errorf("%w: %s", errInAnswer, f.code)

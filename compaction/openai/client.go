@@ -54,7 +54,7 @@ type Client struct {
 	http      *http.Client
 	retries   int
 	userAgent string
-	fields    *lru.Cache[string, limitField] // by model: which limit field was taken after the other was not
+	fields    *lru.Cache[string, limitField] // by place and model: the field that was taken when the other was not
 }
 
 // learnedFields bounds how many models' limit fields are remembered.
@@ -125,7 +125,9 @@ func (c *Client) Summarize(ctx context.Context, q compaction.Question) (compacti
 }
 
 // ask sends the question once.
-func (c *Client) ask(ctx context.Context, target *url.URL, q compaction.Question, field limitField) (compaction.Answer, *failure) {
+func (c *Client) ask(
+	ctx context.Context, target *url.URL, q compaction.Question, field limitField,
+) (compaction.Answer, *failure) {
 	body, err := encode(q, field)
 	if err != nil {
 		return compaction.Answer{}, broken(0, err)

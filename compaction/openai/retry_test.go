@@ -23,6 +23,8 @@ func answers(status int, header ...string) step {
 	}
 }
 
+func busyFor(value string) step { return answers(http.StatusTooManyRequests, "Retry-After", value) }
+
 func fails() (*http.Response, error) { return nil, errors.New("connection reset") }
 
 func quotaUsedUp() (*http.Response, error) {
@@ -31,6 +33,7 @@ func quotaUsedUp() (*http.Response, error) {
 
 func TestRetries(t *testing.T) {
 	inTenSeconds := time.Date(2000, 1, 1, 0, 0, 10, 0, time.UTC).Format(http.TimeFormat) // synctest begins in 2000
+	busyForMs := answers(429, "Retry-After-Ms", "1500", "Retry-After", "9")
 	tests := []struct {
 		name     string
 		key      string
@@ -50,14 +53,14 @@ func TestRetries(t *testing.T) {
 		{"401 is final", ownKey, 0, 0, []step{answers(401)}, 1, 0, 0, 401},
 		{"404 is final", ownKey, 0, 0, []step{answers(404)}, 1, 0, 0, 404},
 		{"a used up quota is final", ownKey, 0, 0, []step{quotaUsedUp}, 1, 0, 0, 429},
-		{"Retry-After in seconds", ownKey, 0, 0, []step{answers(429, "Retry-After", "7"), answers(200)}, 2, 7 * time.Second, 7*time.Second + firstPause, -1},
-		{"Retry-After as a date", ownKey, 0, 0, []step{answers(429, "Retry-After", inTenSeconds), answers(200)}, 2, 10 * time.Second, 10*time.Second + firstPause, -1},
-		{"Retry-After in milliseconds", ownKey, 0, 0, []step{answers(429, "Retry-After-Ms", "1500", "Retry-After", "9"), answers(200)}, 2, 1500 * time.Millisecond, 1500*time.Millisecond + firstPause, -1},
-		{"Retry-After too long", ownKey, 0, 0, []step{answers(429, "Retry-After", "31")}, 1, 0, 0, 429},
-		{"no wait beyond the deadline", ownKey, 0, 5 * time.Second, []step{answers(429, "Retry-After", "6")}, 1, 0, 0, 429},
+		{"Retry-After in seconds", ownKey, 0, 0, []step{busyFor("7"), answers(200)}, 2, 7 * time.Second, 7*time.Second + firstPause, -1},
+		{"Retry-After as a date", ownKey, 0, 0, []step{busyFor(inTenSeconds), answers(200)}, 2, 10 * time.Second, 10*time.Second + firstPause, -1},
+		{"Retry-After in milliseconds", ownKey, 0, 0, []step{busyForMs, answers(200)}, 2, 1500 * time.Millisecond, 1500*time.Millisecond + firstPause, -1},
+		{"Retry-After too long", ownKey, 0, 0, []step{busyFor("31")}, 1, 0, 0, 429},
+		{"no wait beyond the deadline", ownKey, 0, 5 * time.Second, []step{busyFor("6")}, 1, 0, 0, 429},
 		{"swap, then retries", ownKey, 0, 0, []step{answers(400), answers(500), answers(500), answers(200)}, 4, 0, 3 * firstPause, -1},
 		{"the client's key: one attempt", "", 5, 0, []step{answers(503)}, 1, 0, 0, 503},
-		{"the client's key: no retry on 429", "", 5, 0, []step{answers(429, "Retry-After", "1")}, 1, 0, 0, 429},
+		{"the client's key: no retry on 429", "", 5, 0, []step{busyFor("1")}, 1, 0, 0, 429},
 		{"the client's key: no retry on transport", "", 5, 0, []step{fails}, 1, 0, 0, 0},
 		{"the client's key: the swap alone", "", 5, 0, []step{answers(400), answers(500)}, 2, 0, 0, 500},
 	}
@@ -101,9 +104,10 @@ func TestRetries(t *testing.T) {
 func TestCancelEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := newClient(t, Options{APIKey: ownKey, Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		busy := roundTrip(func(*http.Request) (*http.Response, error) {
 			return respond(http.StatusServiceUnavailable, "", "Retry-After", "20"), nil
-		})}})
+		})
+		c := newClient(t, Options{APIKey: ownKey, Client: &http.Client{Transport: busy}})
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
 		if _, err := c.Summarize(ctx, question(t, "https://api.example/v1/chat/completions")); err == nil {

@@ -81,7 +81,8 @@ func New(rules []Rule) (*Counter, error) {
 			continue
 		}
 		if _, ok := c.vocabularies[rule.Encoding]; !ok {
-			return nil, fmt.Errorf("tokens: models %q: unknown encoding %q (known: %s)", rule.Glob, rule.Encoding, encodingNames())
+			return nil, fmt.Errorf("tokens: models %q: unknown encoding %q (known: %s)",
+				rule.Glob, rule.Encoding, encodingNames())
 		}
 		c.rules = append(c.rules, rule)
 	}

@@ -29,18 +29,22 @@ const (
 // encodings lists what there is, in the order in which messages name it.
 // o200k_harmony (gpt-oss) has o200k_base's merges and more special tokens,
 // which do not matter here, so the two share one vocabulary.
-var encodings = []struct{ name, merges, pattern string }{
-	{"o200k_base", "o200k_base", patternO200K},
-	{"o200k_harmony", "o200k_base", patternO200K},
-	{"cl100k_base", "cl100k_base", patternCL100K},
-	{"p50k_base", "p50k_base", patternGPT2},
-	{"r50k_base", "r50k_base", patternGPT2},
+func encodings() []encoding {
+	return []encoding{
+		{"o200k_base", "o200k_base", patternO200K},
+		{"o200k_harmony", "o200k_base", patternO200K},
+		{"cl100k_base", "cl100k_base", patternCL100K},
+		{"p50k_base", "p50k_base", patternGPT2},
+		{"r50k_base", "r50k_base", patternGPT2},
+	}
 }
 
+type encoding struct{ name, merges, pattern string }
+
 func encodingNames() string {
-	names := make([]string, len(encodings))
-	for i, e := range encodings {
-		names[i] = e.name
+	var names []string
+	for _, e := range encodings() {
+		names = append(names, e.name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -48,7 +52,7 @@ func encodingNames() string {
 // newVocabularies returns all encodings by name, none of them loaded yet.
 func newVocabularies() map[string]*vocabulary {
 	byName := map[string]*vocabulary{}
-	for _, e := range encodings {
+	for _, e := range encodings() {
 		if shared, ok := byName[e.merges]; ok {
 			byName[e.name] = shared
 			continue

@@ -32,18 +32,20 @@ const (
 
 // makers serve models of their own and state their limits. The others resell,
 // often with a smaller window.
-var makers = []catwalk.InferenceProvider{
-	catwalk.InferenceProviderOpenAI,
-	catwalk.InferenceProviderAnthropic,
-	catwalk.InferenceProviderGemini,
-	catwalk.InferenceProviderXAI,
-	catwalk.InferenceProviderDeepSeek,
-	catwalk.InferenceProviderMoonshot,
-	catwalk.InferenceKimiCoding,
-	catwalk.InferenceProviderZAI,
-	catwalk.InferenceProviderZhipu,
-	catwalk.InferenceProviderMiniMax,
-	catwalk.InferenceProviderMiniMaxChina,
+func makers() []catwalk.InferenceProvider {
+	return []catwalk.InferenceProvider{
+		catwalk.InferenceProviderOpenAI,
+		catwalk.InferenceProviderAnthropic,
+		catwalk.InferenceProviderGemini,
+		catwalk.InferenceProviderXAI,
+		catwalk.InferenceProviderDeepSeek,
+		catwalk.InferenceProviderMoonshot,
+		catwalk.InferenceKimiCoding,
+		catwalk.InferenceProviderZAI,
+		catwalk.InferenceProviderZhipu,
+		catwalk.InferenceProviderMiniMax,
+		catwalk.InferenceProviderMiniMaxChina,
+	}
 }
 
 // builtIn returns the catalogue of the binary. Where providers disagree about
@@ -51,12 +53,12 @@ var makers = []catwalk.InferenceProvider{
 // taken: a request that fits it fits everywhere.
 func builtIn() catalogue {
 	c := catalogue{}
-	for _, m := range retired {
+	for _, m := range retired() {
 		c.add(m.name, Limits{Input: m.total, Output: m.output, Total: m.total, Source: SourceCatalogue}, byMaker)
 	}
 	for _, provider := range embedded.GetAll() {
 		by := byReseller
-		if slices.Contains(makers, provider.ID) {
+		if slices.Contains(makers(), provider.ID) {
 			by = byMaker
 		}
 		for _, m := range provider.Models {

@@ -59,9 +59,9 @@ func bareName(name string) string {
 	return same[len(same)-1]
 }
 
-// spelling makes one of the ways in which people write a version:
+// spell makes one of the ways in which people write a version:
 // claude-3.5-sonnet and claude-3-5-sonnet, gpt-35-turbo (Azure) and
 // gpt-3.5-turbo, claude-…@20240620 (Vertex) and claude-…-20240620.
-var spelling = strings.NewReplacer(".", "-", "@", "-", "gpt-35-", "gpt-3-5-")
-
-func spell(name string) string { return spelling.Replace(name) }
+func spell(name string) string {
+	return strings.NewReplacer(".", "-", "@", "-", "gpt-35-", "gpt-3-5-").Replace(name)
+}

@@ -12,35 +12,39 @@ const (
 // longer list, in tokens as their makers' model pages had them. Without these a
 // reseller's figure would stand, and it may be another model's (one calls a
 // 32k deployment "gpt-4").
-var retired = []struct {
+func retired() []retiredModel {
+	return []retiredModel{
+		{"gpt-3.5-turbo", 16_385, 4_096},
+		{"gpt-3.5-turbo-16k", 16_385, 4_096},
+		{"gpt-3.5-turbo-0301", 4_096, 4_096},
+		{"gpt-3.5-turbo-0613", 4_096, 4_096},
+		{"gpt-4", 8_192, 8_192},
+		{"gpt-4-32k", 32_768, 8_192},
+		{"gpt-4-turbo", 128_000, 4_096},
+		{"gpt-4-turbo-preview", 128_000, 4_096},
+		{"gpt-4-0125-preview", 128_000, 4_096},
+		{"gpt-4-1106-preview", 128_000, 4_096},
+		{"gpt-4-vision-preview", 128_000, 4_096},
+		{"chatgpt-4o-latest", 128_000, 16_384},
+		{"gpt-5-chat-latest", 128_000, 16_384},
+		{"o1", 200_000, 100_000},
+		{"o1-pro", 200_000, 100_000},
+		{"o1-mini", 128_000, 65_536},
+		{"o1-preview", 128_000, 32_768},
+		{"claude-3-haiku", 200_000, 4_096},
+		{"claude-3-sonnet", 200_000, 4_096},
+		{"claude-3-opus", 200_000, 4_096},
+		{"claude-3-5-haiku", 200_000, 8_192},
+		{"claude-3-5-sonnet", 200_000, 8_192},
+		{"claude-3-7-sonnet", 200_000, 64_000},
+		{"gemini-1.5-flash", 1_048_576, 8_192},
+		{"gemini-1.5-pro", 2_097_152, 8_192},
+		{"gemini-2.0-flash", 1_048_576, 8_192},
+		{"gemini-2.0-flash-lite", 1_048_576, 8_192},
+	}
+}
+
+type retiredModel struct {
 	name          string
 	total, output int
-}{
-	{"gpt-3.5-turbo", 16_385, 4_096},
-	{"gpt-3.5-turbo-16k", 16_385, 4_096},
-	{"gpt-3.5-turbo-0301", 4_096, 4_096},
-	{"gpt-3.5-turbo-0613", 4_096, 4_096},
-	{"gpt-4", 8_192, 8_192},
-	{"gpt-4-32k", 32_768, 8_192},
-	{"gpt-4-turbo", 128_000, 4_096},
-	{"gpt-4-turbo-preview", 128_000, 4_096},
-	{"gpt-4-0125-preview", 128_000, 4_096},
-	{"gpt-4-1106-preview", 128_000, 4_096},
-	{"gpt-4-vision-preview", 128_000, 4_096},
-	{"chatgpt-4o-latest", 128_000, 16_384},
-	{"gpt-5-chat-latest", 128_000, 16_384},
-	{"o1", 200_000, 100_000},
-	{"o1-pro", 200_000, 100_000},
-	{"o1-mini", 128_000, 65_536},
-	{"o1-preview", 128_000, 32_768},
-	{"claude-3-haiku", 200_000, 4_096},
-	{"claude-3-sonnet", 200_000, 4_096},
-	{"claude-3-opus", 200_000, 4_096},
-	{"claude-3-5-haiku", 200_000, 8_192},
-	{"claude-3-5-sonnet", 200_000, 8_192},
-	{"claude-3-7-sonnet", 200_000, 64_000},
-	{"gemini-1.5-flash", 1_048_576, 8_192},
-	{"gemini-1.5-pro", 2_097_152, 8_192},
-	{"gemini-2.0-flash", 1_048_576, 8_192},
-	{"gemini-2.0-flash-lite", 1_048_576, 8_192},
 }
