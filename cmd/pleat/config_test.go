@@ -73,6 +73,7 @@ func TestPrecedence(t *testing.T) {
 		{"flag", file, env, []string{"--log-level", "error"}, "error", "flag --log-level"},
 		{"flag at its default", file, env, []string{"--log-level=info"}, "info", "flag --log-level"},
 		{"last flag", "", nil, []string{"--log-level=warn", "--log-level=error"}, "error", "flag --log-level"},
+		{"byte order mark and CRLF", "\ufefflog:\r\n  level: debug # loud\r\n", nil, nil, "debug", "pleat.yml:2"},
 		{"section without keys", "log:\n", nil, nil, "info", "default"},
 		{"comments only", "# log:\n#   level: debug\n", nil, nil, "info", "default"},
 	} {

@@ -66,7 +66,7 @@ func (l *loader) document(path string, data []byte) error {
 	}
 	d := document{path: path, loader: l, lines: make(map[string]int)}
 	if root.shape != mapping {
-		return fmt.Errorf("%s: the file is %s; it should hold keys such as listen: 127.0.0.1:8080", d.at(root.line), root.shape)
+		return fmt.Errorf("%s: the file is %s; it should hold keys, such as listen: 127.0.0.1:8080 (a space follows the colon)", d.at(root.line), root.shape)
 	}
 	return d.section("", root)
 }

@@ -59,11 +59,10 @@ func (d *document) modelRule(key string, e entry, lines map[string]int) (modelRu
 		return m, &optionError{at, key, "", "an empty pattern", "a model's name, in which * is any text and ? one letter"}
 	}
 	names := strings.Join(modelFieldNames(), ", ")
-	switch e.value.shape {
-	case mapping:
-	case blank:
+	switch {
+	case e.value.shape == blank, e.value.shape == mapping && len(e.value.entries) == 0:
 		return m, &optionError{at, key, "", "no value", "some of " + names + " below it"}
-	default:
+	case e.value.shape != mapping:
 		return m, &optionError{at, key, "", "this is " + e.value.shape.String(), "some of " + names + " below it"}
 	}
 	seen := make(map[string]int)

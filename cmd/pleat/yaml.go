@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -52,6 +53,7 @@ func (e *yamlError) Error() string { return fmt.Sprintf("%d: %s", e.line, e.prob
 // parseYAML reads one document. Keys may repeat: who takes the values says so
 // in better words than the parser.
 func parseYAML(data []byte) (node, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors on Windows begin a file with it
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return node{}, syntaxError(err)
@@ -82,12 +84,23 @@ func parseYAML(data []byte) (node, error) {
 func syntaxError(err error) error {
 	line, message := 1, "not YAML"
 	if syntax, ok := err.(yaml.Error); ok { //nolint:errorlint // the parser returns it bare
-		message = strings.Join(strings.Fields(syntax.GetMessage()), " ")
+		message = strings.Join(strings.Fields(hint(syntax.GetMessage())), " ")
 		if t := syntax.GetToken(); t != nil && t.Position != nil {
 			line = t.Position.Line
 		}
 	}
 	return &yamlError{line, "this is not YAML: " + message}
+}
+
+// hint explains the complaints that the parser words worst.
+func hint(message string) string {
+	switch {
+	case strings.Contains(message, "'\t'"):
+		return "a tab, where YAML wants spaces"
+	case strings.Contains(message, "not allowed in this context"):
+		return "a value that begins with a mark such as [ or * needs quotes, and keys of one group the same indent"
+	}
+	return message
 }
 
 // convert takes what a configuration may use of YAML and refuses the rest:
