@@ -40,11 +40,13 @@ type client struct {
 // plan sends a list of messages and returns the plan and the messages that go out.
 func (cl *client) plan(list any) (*Plan, []json.RawMessage) {
 	cl.t.Helper()
-	raw, err := json.Marshal(list)
-	if err != nil {
+	var raw strings.Builder
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(list); err != nil {
 		cl.t.Fatal(err)
 	}
-	body := fmt.Sprintf(`{"model":%q,"messages":%s%s}`, cl.model, raw, cl.extra)
+	body := fmt.Sprintf(`{"model":%q,"messages":%s%s}`, cl.model, raw.String(), cl.extra)
 	p, err := cl.c.Plan(cl.t.Context(), Request{
 		Tenant: cl.tenant, Session: cl.session, Body: []byte(body),
 		Caller: Caller{URL: &url.URL{Scheme: "http", Host: "upstream.test", Path: "/v1/chat/completions"}, Header: http.Header{"Authorization": {"Bearer k"}}},
@@ -139,6 +141,23 @@ func (e *events) QueueDepth(n int)               { e.mu.Lock(); e.depth = n; e.m
 
 var testCounter = sync.OnceValues(func() (*tokens.Counter, error) { return tokens.New(nil) })
 
+// loadCounter loads the vocabulary outside of a synctest bubble.
+func loadCounter(t *testing.T) {
+	t.Helper()
+	if _, err := testCounter(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
 // newClient starts a Compactor with test parts; change adapts its options.
 func newClient(t *testing.T, w Summarizer, change func(*Options)) *client {
 	t.Helper()
@@ -156,7 +175,7 @@ func newClient(t *testing.T, w Summarizer, change func(*Options)) *client {
 	}
 	o := Options{
 		Store: memstore.New(memstore.Options{}), Tokens: counter, Windows: windows, Summarizer: w,
-		Observer: newEvents(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Trigger: trigger,
+		Observer: newEvents(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Trigger: trigger, Share: 1,
 	}
 	if change != nil {
 		change(&o)

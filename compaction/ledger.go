@@ -15,6 +15,7 @@ type ledger struct {
 	opt  Options
 	wake chan struct{} // holds one token while something is pending
 	quit chan struct{}
+	once sync.Once // closes quit
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -112,6 +113,6 @@ func (l *ledger) flush() {
 }
 
 func (l *ledger) close() {
-	close(l.quit)
+	l.once.Do(func() { close(l.quit) })
 	l.wg.Wait()
 }

@@ -11,7 +11,7 @@ import (
 // The main job: a long plain chat, sent turn by turn.
 func TestLongChat(t *testing.T) {
 	w := &writer{}
-	cl := newClient(t, w, nil)
+	cl := newClient(t, w, func(o *Options) { o.Share = 0.5 })
 	full := talk("trip", 60, 400)
 
 	var folded, changes, generations int

@@ -1,0 +1,251 @@
+package compaction
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// corpora finds the real conversations, or skips the test.
+func corpora(t testing.TB) []string {
+	t.Helper()
+	dir := os.Getenv("PLEAT_CORPORA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpora")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "conversations", "*", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Skip("no corpora: set PLEAT_CORPORA")
+	}
+	return files
+}
+
+type conversation struct {
+	Messages []json.RawMessage
+	Tools    json.RawMessage
+}
+
+// peek is what the checks need to know of a message; it is read by
+// encoding/json and shares no code with what it checks.
+type peek struct {
+	Role      string
+	Content   json.RawMessage
+	Name      string
+	CallID    string                `json:"tool_call_id"`
+	Calls     []struct{ ID string } `json:"tool_calls"`
+	Legacy    json.RawMessage       `json:"function_call"`
+	Refusal   json.RawMessage
+	Audio     json.RawMessage
+	Reasoning json.RawMessage
+}
+
+func peeks(t testing.TB, list []json.RawMessage) []peek {
+	out := make([]peek, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &out[i]); err != nil {
+			t.Fatalf("message %d: %v", i, err)
+		}
+	}
+	return out
+}
+
+// fault says what is wrong with a list of messages by the rules that providers
+// enforce; empty if nothing is.
+func fault(list []peek) string {
+	open := map[string]bool{}
+	legacy := false
+	for i, m := range list {
+		switch m.Role {
+		case "tool":
+			if !open[m.CallID] {
+				return fmt.Sprintf("tool result %d answers no open call", i)
+			}
+			delete(open, m.CallID)
+		case "function":
+			if !legacy {
+				return fmt.Sprintf("function result %d answers no call", i)
+			}
+			legacy = false
+		case "assistant":
+			clear(open)
+			for _, c := range m.Calls {
+				open[c.ID] = true
+			}
+			legacy = len(m.Legacy) > 0 && string(m.Legacy) != "null"
+		case "user":
+			for range open {
+				return fmt.Sprintf("message %d comes before a call is answered", i)
+			}
+		}
+	}
+	return ""
+}
+
+func alternating(list []peek, exemptTools bool) bool {
+	want := "user"
+	for _, m := range list {
+		if m.Role == "system" || m.Role == "developer" {
+			continue
+		}
+		if exemptTools && (m.Role == "tool" || m.Role == "function" || len(m.Calls) > 0 || len(m.Legacy) > 0) {
+			continue
+		}
+		if m.Role != want {
+			return false
+		}
+		want = map[string]string{"user": "assistant", "assistant": "user"}[want]
+	}
+	return true
+}
+
+// Every real conversation, replayed request by request: what goes out is valid
+// where what came in was, instructions stay, kept messages keep their bytes.
+func TestCorporaStayValid(t *testing.T) {
+	triggers := []int{1024, 8192}
+	if testing.Short() {
+		triggers = triggers[:1]
+	}
+	for _, file := range corpora(t) {
+		name := filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
+		for _, trigger := range triggers {
+			t.Run(name+"/"+strconv.Itoa(trigger), func(t *testing.T) {
+				data, err := os.ReadFile(file) //nolint:gosec // the corpora are named by the test
+				if err != nil {
+					t.Fatal(err)
+				}
+				var conv conversation
+				if err := json.Unmarshal(data, &conv); err != nil {
+					t.Fatal(err)
+				}
+				replay(t, conv, trigger)
+			})
+		}
+	}
+}
+
+func replay(t *testing.T, conv conversation, trigger int) {
+	cl := newClient(t, &writer{}, func(o *Options) { o.Trigger = Trigger{tokens: trigger}; o.Share = 1 })
+	if len(conv.Tools) > 0 {
+		cl.extra = `,"tools":` + string(conv.Tools)
+	}
+	all := peeks(t, conv.Messages)
+	ends := requestEnds(all)
+	if len(ends) > 60 { // long sessions: every so many requests, the last ones whole
+		step := len(ends)/50 + 1
+		var some []int
+		for i, e := range ends {
+			if i%step == 0 || i > len(ends)-5 {
+				some = append(some, e)
+			}
+		}
+		ends = some
+	}
+	var folded, received, sent int
+	for _, end := range ends {
+		list := conv.Messages[:end]
+		p, out := cl.turn(list)
+		received, sent = received+p.TokensReceived, sent+p.TokensSent
+		if p.Status == Folded {
+			folded++
+			checkFolded(t, end, list, out)
+		} else if !equalLists(list, out) {
+			t.Fatalf("request %d (%s): messages were changed", end, p.Status)
+		}
+	}
+	t.Logf("%d requests, %d folded, %d tokens received, %d sent", len(ends), folded, received, sent)
+}
+
+// requestEnds are the lengths of the lists that a client would have sent: one
+// before each assistant message.
+func requestEnds(all []peek) []int {
+	var ends []int
+	for i, m := range all {
+		if m.Role == "assistant" && i > 0 && all[i-1].Role != "assistant" && all[i-1].Role != "system" {
+			ends = append(ends, i)
+		}
+	}
+	if n := len(all); n > 0 && (all[n-1].Role == "user" || all[n-1].Role == "tool") {
+		ends = append(ends, n)
+	}
+	return ends
+}
+
+func equalLists(a, b []json.RawMessage) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !bytes.Equal(compact(a[i]), compact(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// compact undoes the white space that json.Marshal of a RawMessage removes.
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw)
+	return b.Bytes()
+}
+
+func checkFolded(t *testing.T, end int, list, out []json.RawMessage) {
+	t.Helper()
+	in, sent := peeks(t, list), peeks(t, out)
+	if f := fault(in); f == "" {
+		if f := fault(sent); f != "" {
+			t.Fatalf("request %d: %s", end, f)
+		}
+	}
+	for _, exempt := range []bool{false, true} {
+		if alternating(in, exempt) && !alternating(sent, exempt) {
+			t.Fatalf("request %d: no longer alternates (tools exempt: %t)", end, exempt)
+		}
+	}
+	// Kept messages are a subsequence of the client's, in its order, and the
+	// instructions among them are all there.
+	next, added := 0, 0
+	var kept []int
+	for i := range out {
+		j := next
+		for j < len(list) && !bytes.Equal(compact(list[j]), compact(out[i])) {
+			j++
+		}
+		if j == len(list) {
+			added++
+			continue
+		}
+		kept = append(kept, j)
+		next = j + 1
+	}
+	if added > 2 {
+		// Pinned and carried messages stand behind the fold in their own
+		// order, so at most the fold and its acknowledgement are new.
+		t.Fatalf("request %d: %d messages are not the client's", end, added)
+	}
+	if len(kept) == 0 || kept[len(kept)-1] != len(list)-1 {
+		t.Fatalf("request %d: does not end with the client's newest message", end)
+	}
+	isKept := map[int]bool{}
+	for _, k := range kept {
+		isKept[k] = true
+	}
+	last := 0
+	for i := range in {
+		if (in[i].Role == "system" || in[i].Role == "developer") && !isKept[i] {
+			t.Fatalf("request %d: instruction %d is gone", end, i)
+		}
+		if in[i].Role == "user" {
+			last = i
+		}
+	}
+	for i := last; i < len(list); i++ {
+		if !isKept[i] {
+			t.Fatalf("request %d: message %d of the current turn is gone", end, i)
+		}
+	}
+}
