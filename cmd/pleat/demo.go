@@ -102,7 +102,7 @@ func (d *demo) play(ctx context.Context, c *Config, key string, view *demoView, 
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	client := &http.Client{Transport: newTransport()}
-	defer client.CloseIdleConnections() // before Pleat stops: it waits for clients
+	defer client.CloseIdleConnections()
 
 	player := newDemoPlayer(client, p.base(), key, d.model, p.settle)
 	for n := range d.turns {

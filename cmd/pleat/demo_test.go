@@ -48,7 +48,7 @@ func TestDemoSaves(t *testing.T) {
 	}
 
 	// Configured for earnest use or not, the demo is the same.
-	again, _, err := runDemo(t, []string{"PLEAT_TRIGGER=8000", "PLEAT_UPSTREAM=http://nowhere.invalid", "PLEAT_TYPO=1"})
+	again, _, err := runDemo(t, []string{"PLEAT_TRIGGER=8000", "PLEAT_UPSTREAM=http://nowhere.invalid", "PLEAT_SUMMARIZER_SHARE=1%"})
 	if err != nil {
 		t.Fatal(err)
 	}

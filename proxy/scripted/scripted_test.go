@@ -42,9 +42,12 @@ func TestTellsSummaries(t *testing.T) {
 	if _, body := post(t, u, question); !strings.Contains(body, `"content":"The host is db-7."`) {
 		t.Errorf("answered %s", body)
 	}
-	post(t, u, chatBody(user))
-	if n, m := len(u.Summaries()), len(u.Conversations()); n != 1 || m != 1 {
-		t.Errorf("%d summaries and %d conversations, want 1 and 1", n, m)
+	if _, body := post(t, u, strings.Replace(question, "40", "1", 1)); !strings.Contains(body, `"completion_tokens":1,`) {
+		t.Errorf("asked for one token, answered %s", body)
+	}
+	post(t, u, strings.Replace(question, `"max_completion_tokens":40,`, "", 1)) // a user who writes fences
+	if n, m := len(u.Summaries()), len(u.Conversations()); n != 2 || m != 1 {
+		t.Errorf("%d summaries and %d conversations, want 2 and 1", n, m)
 	}
 
 	u = New(Options{IsSummary: ByModel("small"), Summary: func(*Request) Reply { return Reply{Text: "noted"} }})

@@ -76,10 +76,29 @@ func TestPromptCache(t *testing.T) {
 			}
 		})
 	}
-	u := New(Options{Count: byWords})
-	post(t, u, chatBody(first...))
-	post(t, u, strings.Replace(chatBody(append(first, assistant, user)...), `"m"`, `"other"`, 1))
-	if n := u.Requests()[1].Usage.Cached; n != 0 {
-		t.Errorf("another model found %d tokens", n)
+}
+
+// TestPromptCacheScope: tools stand in front of the messages, so they are
+// cached with them, and nothing is with others; neither is another model's.
+func TestPromptCacheScope(t *testing.T) {
+	long := fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("w ", 1000))
+	withTools := func(tools string, messages ...string) string {
+		return strings.Replace(chatBody(messages...), "{", `{"tools":["`+tools+`"],`, 1)
+	}
+	first, second := withTools(strings.Repeat("t ", 200), long), withTools(strings.Repeat("t ", 200), long, assistant, user)
+	for name, test := range map[string]struct {
+		body string
+		want int
+	}{
+		"the same":      {second, 1152}, // of 1004 + 201
+		"other tools":   {withTools("u", long, assistant, user), 0},
+		"another model": {strings.Replace(second, `"m"`, `"other"`, 1), 0},
+	} {
+		u := New(Options{Count: byWords})
+		post(t, u, first)
+		post(t, u, test.body)
+		if n := u.Requests()[1].Usage.Cached; n != test.want {
+			t.Errorf("%s: %d tokens cached, want %d", name, n, test.want)
+		}
 	}
 }
