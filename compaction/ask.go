@@ -16,24 +16,28 @@ type summary struct {
 // sameModel stands in the configuration for the conversation's own model.
 const sameModel = "same"
 
-// models lists the models to ask for a job, in order, each once.
-func (c *Compactor) models(j *job) []string {
-	var out []string
-	seen := map[string]bool{"": true}
-	for _, m := range c.opt.Models {
-		if m == sameModel {
-			m = j.model
+// candidate is a model to ask.
+type candidate struct {
+	name string // empty if it is the conversation's own and the client names none
+	same bool
+}
+
+// candidates lists the models to ask for a job, in order, each once.
+func (c *Compactor) candidates(j *job) []candidate {
+	var out []candidate
+	seen := map[string]bool{}
+	for _, name := range c.opt.Models {
+		m := candidate{name: name, same: name == sameModel}
+		if m.same {
+			m.name = j.model
 		}
-		if !seen[m] {
-			seen[m] = true
+		if !seen[m.name] {
+			seen[m.name] = true
 			out = append(out, m)
 		}
 	}
 	return out
 }
-
-// errNoModel: summarizer.models is "same" and the client names no model.
-var errNoModel = errors.New("no summarizer model: the request names none")
 
 // ask puts a question to the configured models, in order, until one answer
 // will do. replaced is the tokens that the answer is to stand in for.
@@ -43,19 +47,19 @@ func (c *Compactor) ask(ctx context.Context, j *job, q Question, replaced int) (
 		return summary{}, context.DeadlineExceeded
 	}
 	q.Caller, q.LimitField = *caller, j.limitField
-	last := errNoModel
-	for _, model := range c.models(j) {
+	var last error
+	for _, m := range c.candidates(j) {
 		if !c.opt.OwnKey && c.gates.spared(j.tenant) {
 			return summary{}, errSpared
 		}
-		q.Model = model
+		q.Model, q.Same = m.name, m.same
 		s, err := c.askOne(ctx, j, q, replaced)
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
 		last = err
 	}
-	return summary{}, last
+	return summary{}, last // there is at least one model
 }
 
 // errSpared: the client's key met a rate limit a moment ago.

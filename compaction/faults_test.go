@@ -29,17 +29,17 @@ func TestSummarizerFaults(t *testing.T) {
 		answer func(int, Question) (Answer, error)
 		want   Result
 	}{
-		"status 500":          {ask(500), ResultError},
-		"status 401":          {ask(401), ResultError},
-		"status 429":          {ask(429), ResultError},
-		"no answer":           {ask(0), ResultError},
-		"blank":               {say(Answer{Text: " \n ", Finish: "stop"}), ResultEmpty},
-		"reasoning alone":     {say(Answer{Text: "<think>what now", Finish: "stop"}), ResultEmpty},
-		"cut off":             {say(Answer{Text: "The user wants to", Finish: "length"}), ResultCutOff},
-		"calls alone":         {say(Answer{ToolCalls: true, Finish: "tool_calls"}), ResultToolCalls},
-		"refusal field":       {say(Answer{Refusal: "no", Finish: "stop"}), ResultRefused},
-		"refusal in words":    {say(Answer{Text: "I'm sorry, but I can't help with that.", Finish: "stop"}), ResultRefused},
-		"content filter":      {say(Answer{Text: "The user", Finish: "content_filter"}), ResultRefused},
+		"status 500":       {ask(500), ResultError},
+		"status 401":       {ask(401), ResultError},
+		"status 429":       {ask(429), ResultError},
+		"no answer":        {ask(0), ResultError},
+		"blank":            {say(Answer{Text: " \n ", Finish: "stop"}), ResultEmpty},
+		"reasoning alone":  {say(Answer{Text: "<think>what now", Finish: "stop"}), ResultEmpty},
+		"cut off":          {say(Answer{Text: "The user wants to", Finish: "length"}), ResultCutOff},
+		"calls alone":      {say(Answer{ToolCalls: true, Finish: "tool_calls"}), ResultToolCalls},
+		"refusal field":    {say(Answer{Refusal: "no", Finish: "stop"}), ResultRefused},
+		"refusal in words": {say(Answer{Text: "I'm sorry, but I can't help with that.", Finish: "stop"}), ResultRefused},
+		"content filter":   {say(Answer{Text: "The user", Finish: "content_filter"}), ResultRefused},
 		"longer than its input": {func(_ int, q Question) (Answer, error) {
 			return Answer{Text: q.Transcript + q.Transcript, Finish: "stop"}, nil
 		}, ResultNotShorter},

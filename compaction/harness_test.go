@@ -134,7 +134,7 @@ func newEvents() *events {
 	return &events{results: map[Result]int{}, failed: map[string]int{}, dropped: map[string]int{}}
 }
 
-func (e *events) Summarized(r Result, _, _ int) { e.mu.Lock(); e.results[r]++; e.mu.Unlock() }
+func (e *events) Summarized(r Result, _, _ int)  { e.mu.Lock(); e.results[r]++; e.mu.Unlock() }
 func (e *events) StoreFailed(op string, _ error) { e.mu.Lock(); e.failed[op]++; e.mu.Unlock() }
 func (e *events) JobDropped(reason string)       { e.mu.Lock(); e.dropped[reason]++; e.mu.Unlock() }
 func (e *events) QueueDepth(n int)               { e.mu.Lock(); e.depth = n; e.mu.Unlock() }

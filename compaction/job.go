@@ -252,14 +252,18 @@ const (
 	passUnknown = 12_000 // where the summarizer's window is unknown
 	passMax     = 48_000 // however large its window: longer texts are summarized worse
 	passMin     = 1_000
+
+	// answerRoom is what a question leaves free for its answer: the longest
+	// summary, and as much again for a model that reasons first.
+	answerRoom = 2 * summaryMax
 )
 
 // passBudget is how much of a transcript fits into one question to every one
 // of the models that may be asked.
 func (c *Compactor) passBudget(j *job) int {
 	budget := passMax
-	for _, model := range c.models(j) {
-		limit := inputLimit(c.opt.Windows.Lookup(model), 2*summaryMax)
+	for _, m := range c.candidates(j) {
+		limit := inputLimit(c.opt.Windows.Lookup(m.name), answerRoom)
 		if limit == 0 {
 			limit = passUnknown
 		}

@@ -44,7 +44,8 @@ type Summarizer interface {
 
 // Question is a summary to be written.
 type Question struct {
-	Model        string // the model to ask
+	Model        string // the model to ask; empty only with Same, where the client names none
+	Same         bool   // Model is the conversation's own: it is reached as the client reached it
 	Instructions string // what to write, in what form
 	Transcript   string // the conversation, as fenced plain text
 	MaxTokens    int    // the longest summary wanted, in tokens, without reasoning

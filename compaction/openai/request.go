@@ -81,7 +81,8 @@ func encode(q compaction.Question, field limitField) ([]byte, error) {
 }
 
 // target returns where the question goes. An Azure path names the deployment
-// that answers; the model asked takes its place.
+// that answers; the model asked takes its place, unless it is the one that the
+// client reached by this very path (a deployment need not be named after it).
 func (c *Client) target(q compaction.Question) (*url.URL, error) {
 	var target *url.URL
 	switch {
@@ -92,7 +93,7 @@ func (c *Client) target(q compaction.Question) (*url.URL, error) {
 	default:
 		return nil, errors.New("nowhere to ask: neither an upstream nor the client's URL")
 	}
-	if q.Model != "" {
+	if !q.Same && q.Model != "" {
 		replaceDeployment(target, q.Model)
 	}
 	target.Fragment, target.RawFragment = "", ""

@@ -186,3 +186,22 @@ func TestLimitFieldIsLearned(t *testing.T) {
 		t.Error("what one model takes was assumed of another")
 	}
 }
+
+// The conversation's own model is asked where the client asked it: a
+// deployment need not be called after the model that it holds.
+func TestOwnModelKeepsItsDeployment(t *testing.T) {
+	const azure = "https://unit.openai.azure.com/openai/deployments/prod/chat/completions?api-version=2024-10-21"
+	var requests []sent
+	client, err := New(Options{Client: &http.Client{Transport: record(t, &requests, ok)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := question(t, azure)
+	q.Model, q.Same = "gpt-4o", true
+	if _, err := client.Summarize(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if got := requests[0].URL.String(); got != azure {
+		t.Errorf("asked at %s, want %s", got, azure)
+	}
+}
