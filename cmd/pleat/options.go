@@ -85,7 +85,7 @@ func summarizerRows(c *Config) []option {
 		{"summarizer.api_key_file", filePath(&s.APIKeyFile), "",
 			"a file that holds summarizer.api_key, read once at the start"},
 		{"summarizer.timeout", duration(&s.Timeout, time.Second, 2*time.Minute), "60s",
-			"how long one model may take over one summary; no client waits for it"},
+			"how long one model may take over one summary"},
 		{"summarizer.workers", count(&s.Workers, "jobs", 1, 1024), "4", "summaries being written at the same time"},
 		{"summarizer.queue", count(&s.Queue, "jobs", 1, 100_000), "256",
 			"summaries waiting to be written; one too many is dropped and comes again with the next turn"},
