@@ -17,7 +17,7 @@ func (p *Proxy) chat(w http.ResponseWriter, r *http.Request) {
 	ex := exchangeOf(r.Context())
 	ex.route = routeChat
 
-	received, err := p.receive(w, r)
+	received, err := p.receive(r)
 	if err != nil {
 		p.fail(w, r, err)
 		return

@@ -140,6 +140,7 @@ func TestPlanIsDescribed(t *testing.T) {
 	if u := r.fake.waitEnd(t); u != (compaction.Usage{Prompt: 7, Completion: 3}) {
 		t.Errorf("usage %+v", u)
 	}
+	r.Close() // waits for the handler, which counts last
 	if got := r.metric(t, "pleat_saved_tokens_total", "model=m"); got != 6 {
 		t.Errorf("saved %v tokens, want 6", got)
 	}

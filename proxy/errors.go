@@ -96,11 +96,11 @@ func (p *Proxy) explain(r *http.Request, ex *exchange, err error) *Error {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case ex.body.failure() != nil:
+		// The transport failed because the client's body did.
+		return p.unreadable(r, ex.body.failure())
 	case r.Context().Err() != nil:
 		return &Error{Status: statusClientGone, Cause: err}
-	case ex.clientFailure() != nil:
-		// The transport failed because the client's body did.
-		return p.unreadable(r, ex.clientFailure())
 	case isTimeout(err):
 		return &Error{
 			Status: http.StatusGatewayTimeout, Type: typeUpstream, Code: "upstream_timeout", Cause: err,
@@ -140,7 +140,7 @@ func publicCause(err error) string {
 		return "its certificate is not trusted"
 	case errors.As(err, &record), errors.As(err, &alert):
 		return "the TLS handshake failed"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(err.Error(), "server closed idle connection"): // net/http has no value for it
 		return "it closed the connection before answering"

@@ -3,14 +3,13 @@ package proxy
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/pleat-proxy/pleat/compaction"
 )
 
 // exchange is what is known of one request and its response. Its handler's
-// goroutine alone reads and writes it, but for clientErr.
+// goroutine alone reads and writes it.
 type exchange struct {
 	id      string
 	started time.Time
@@ -21,12 +20,9 @@ type exchange struct {
 	ended  ending
 	err    error // the private cause of a failure
 
-	// clientErr is why reading the client's body failed. The transport reads
-	// a streamed body, on a goroutine of its own.
-	clientErr atomic.Pointer[error]
-
-	requestID string // the upstream's x-request-id
-	chat      *chat  // nil for all other routes
+	body      *timedBody // of the request; nil if it has none
+	requestID string     // the upstream's x-request-id
+	chat      *chat      // nil for all other routes
 }
 
 // Values of exchange.route: all that the metrics' route label may be.
@@ -72,12 +68,4 @@ func withExchange(r *http.Request, ex *exchange) *http.Request {
 func exchangeOf(ctx context.Context) *exchange {
 	ex, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return ex
-}
-
-// clientFailure returns why the client's body could not be read, or nil.
-func (ex *exchange) clientFailure() error {
-	if err := ex.clientErr.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

@@ -293,3 +293,14 @@ func jsonAnswer(w http.ResponseWriter, prompt, completion int) {
 	fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, prompt, completion)
 }
+
+// stillCompactor plans and notes nothing.
+type stillCompactor struct{ *fakeCompactor }
+
+func (stillCompactor) Plan(_ context.Context, r compaction.Request) (*compaction.Plan, error) {
+	return verbatim(r), nil
+}
+
+func (stillCompactor) Responded(*compaction.Plan, int, http.Header) {}
+
+func (stillCompactor) Finished(*compaction.Plan, compaction.Usage) {}

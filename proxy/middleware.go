@@ -20,6 +20,10 @@ func (p *Proxy) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ex := &exchange{id: newID(), started: time.Now(), route: routeRelay, ended: endComplete}
 		r = withExchange(r, ex)
+		if ex.body = newTimedBody(w, r, p.opts.BodyTimeout); ex.body != nil {
+			r.Body = ex.body
+			defer ex.body.finish()
+		}
 		finished := false
 		defer func() {
 			if !finished && ex.ended == endComplete {

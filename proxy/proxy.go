@@ -161,9 +161,9 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 // relay passes a request on as it is, its body as a stream.
 func (p *Proxy) relay(w http.ResponseWriter, r *http.Request) {
 	p.noteUncompacted(r)
-	if hasBody(r) {
-		r.Body = newTimedBody(w, r, p.opts.BodyTimeout)
-	}
+	// An answer may begin before the body has ended: do not let the server
+	// hold it back. Writers that cannot do this do not need it.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	p.rest.ServeHTTP(w, r)
 }
 
@@ -174,5 +174,3 @@ func (p *Proxy) refuseConnect(w http.ResponseWriter, r *http.Request) {
 		Message: "CONNECT is not supported: Pleat is a reverse proxy",
 	})
 }
-
-func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }

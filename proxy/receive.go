@@ -3,11 +3,9 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 )
 
 // received is a chat completion's body as it came and as it reads.
@@ -27,11 +25,11 @@ func (b *received) release() {
 // receive reads the whole body of r, and inflates it if it can. A body in an
 // encoding that Pleat does not know, or that is broken, stays as it is: the
 // upstream will judge it. The error is always an *Error.
-func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) (*received, error) {
+func (p *Proxy) receive(r *http.Request) (*received, error) {
 	if r.ContentLength > p.opts.MaxBody {
 		return nil, p.tooLarge()
 	}
-	wire, err := p.bodies.read(newTimedBody(w, r, p.opts.BodyTimeout), r.ContentLength, p.opts.MaxBody)
+	wire, err := p.bodies.read(r.Body, r.ContentLength, p.opts.MaxBody)
 	if err != nil {
 		return nil, p.unreadable(r, err)
 	}
@@ -90,34 +88,4 @@ func (p *Proxy) unreadable(r *http.Request, err error) *Error {
 		Status: http.StatusBadRequest, Type: typeInvalid, Code: "bad_request_body", Cause: err,
 		Message: "the request body could not be read to its end",
 	}
-}
-
-// timedBody gives each read of a request's body a deadline of its own, so that
-// a client that stops sending does not hold a connection for ever, while one
-// that sends slowly, or that a slow upstream holds up, has all the time it
-// needs. Between reads there is no deadline: the server watches the idle
-// connection for the client's leaving, and would take a deadline for it.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	wait    time.Duration
-	ex      *exchange
-}
-
-func newTimedBody(w http.ResponseWriter, r *http.Request, wait time.Duration) io.ReadCloser {
-	if !hasBody(r) {
-		return http.NoBody
-	}
-	return &timedBody{r.Body, http.NewResponseController(w), wait, exchangeOf(r.Context())}
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	// A writer that knows no deadlines (a test's recorder) has no connection to guard.
-	_ = b.control.SetReadDeadline(time.Now().Add(b.wait))
-	n, err := b.ReadCloser.Read(p)
-	_ = b.control.SetReadDeadline(time.Time{})
-	if err != nil && !errors.Is(err, io.EOF) && b.ex != nil {
-		b.ex.clientErr.CompareAndSwap(nil, &err)
-	}
-	return n, err
 }

@@ -31,8 +31,9 @@ const (
 
 func (s *responseScanner) write(p []byte) {
 	if s.kind == kindUnknown {
-		// Keep-alive white space may stand before either, a byte order mark too.
-		p = bytes.TrimLeft(p, " \t\r\n\xef\xbb\xbf")
+		for len(p) > 0 && isPreamble(p[0]) {
+			p = p[1:]
+		}
 		if len(p) == 0 {
 			return
 		}
@@ -52,6 +53,16 @@ func (s *responseScanner) write(p []byte) {
 			p = s.within(p)
 		}
 	}
+}
+
+// isPreamble: keep-alive white space may stand before either kind, and so may
+// a byte order mark.
+func isPreamble(c byte) bool {
+	switch c {
+	case ' ', '\t', '\r', '\n', 0xEF, 0xBB, 0xBF:
+		return true
+	}
+	return false
 }
 
 // begin takes one byte of the beginning of a line, or none if the line turns

@@ -1,0 +1,323 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/pleat-proxy/pleat/compaction"
+)
+
+// Each event reaches the client before the upstream makes the next, whatever
+// the response calls itself.
+func TestEventsArriveAtOnce(t *testing.T) {
+	for _, contentType := range []string{
+		"text/event-stream", "text/event-stream; charset=utf-8", "text/event-stream;charset=UTF-8",
+		"application/x-ndjson", "application/octet-stream", "",
+	} {
+		for _, path := range []string{chatPath, "/v1/responses"} {
+			t.Run(contentType+path, func(t *testing.T) {
+				next := make(chan struct{})
+				up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+					w.Header()["Content-Type"] = nil
+					if contentType != "" {
+						w.Header().Set("Content-Type", contentType)
+					}
+					for i := range 3 {
+						fmt.Fprintf(w, "data: {\"n\":%d}\n\n", i)
+						http.NewResponseController(w).Flush()
+						select {
+						case <-next:
+						case <-req.Context().Done():
+							return
+						}
+					}
+				})
+				r := newRig(t, up.URL, nil)
+				res, err := r.client.Post(r.URL+path, "application/json", strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				if got := res.Header.Get("Content-Type"); got != contentType {
+					t.Errorf("content type %q", got)
+				}
+				in := bufio.NewReader(res.Body)
+				for i := range 3 {
+					want := fmt.Sprintf("data: {\"n\":%d}\n", i)
+					if line, err := in.ReadString('\n'); line != want || err != nil {
+						t.Fatalf("read %q, %v", line, err)
+					}
+					in.ReadString('\n')
+					next <- struct{}{} // only now may the upstream go on
+				}
+			})
+		}
+	}
+}
+
+// Events of any size pass whole, and what comes after them too.
+func TestHugeEvents(t *testing.T) {
+	var stream strings.Builder
+	for _, size := range []int{200_000, 4 << 20, 10} {
+		fmt.Fprintf(&stream, ": ping\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"%s\"}}]}\r\n\r\n", strings.Repeat("é\\\"", size/5))
+	}
+	stream.WriteString("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":6}}\n\ndata: [DONE]\n\n")
+	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, stream.String())
+	})
+	r := newRig(t, up.URL, nil)
+	if _, got := r.post(t, "{}"); got != stream.String() {
+		t.Errorf("%d bytes arrived of %d", len(got), stream.Len())
+	}
+	if u := r.fake.waitEnd(t); u != (compaction.Usage{Prompt: 5, Completion: 6}) {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+// A client that leaves ends the upstream's work: before the headers, in the
+// middle of a stream, and with a body of unknown end.
+func TestClientLeaves(t *testing.T) {
+	for _, path := range []string{chatPath, "/v1/models"} {
+		for _, begun := range []bool{false, true} {
+			t.Run(fmt.Sprint(path, begun), func(t *testing.T) {
+				arrived, answered, cancelled := make(chan struct{}), make(chan struct{}), make(chan struct{})
+				up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+					io.Copy(io.Discard, req.Body)
+					if begun {
+						io.WriteString(w, "data: 1\n\n")
+						http.NewResponseController(w).Flush()
+					}
+					close(arrived)
+					<-req.Context().Done()
+					close(cancelled)
+				})
+				r := newRig(t, up.URL, nil)
+				ctx, leave := context.WithCancel(t.Context())
+				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, r.URL+path, strings.NewReader("{}"))
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					if res, err := r.client.Do(req); err == nil {
+						close(answered)
+						io.Copy(io.Discard, res.Body)
+						res.Body.Close()
+					}
+				}()
+				<-arrived
+				if begun {
+					<-answered
+				}
+				leave()
+				<-gone
+				select {
+				case <-cancelled:
+				case <-time.After(5 * time.Second):
+					t.Fatal("the upstream goes on working")
+				}
+				if path != chatPath {
+					return
+				}
+				r.fake.waitEnd(t)
+				r.Close()
+				if got := len(r.fake.statuses); (got == 1) != begun {
+					t.Errorf("Responded called %d times, response begun: %v", got, begun)
+				}
+				if log := r.log.String(); !strings.Contains(log, `"ended":"client_gone"`) || !begun && !strings.Contains(log, `"status":499`) {
+					t.Errorf("log: %s", log)
+				}
+			})
+		}
+	}
+}
+
+// An upstream that breaks off is no clean end: the client must see it.
+func TestUpstreamBreaksMidStream(t *testing.T) {
+	for _, path := range []string{chatPath, "/v1/models"} {
+		t.Run(path, func(t *testing.T) {
+			base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
+				rawHead(in)
+				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+
+					"9\r\ndata: 1\n\n\r\n")
+			})
+			r := newRig(t, base, nil)
+			req, _ := http.NewRequest(http.MethodPost, r.URL+path, http.NoBody)
+			res, err := r.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if string(body) != "data: 1\n\n" || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("read %q, %v; want an unexpected end", body, err)
+			}
+			if path == chatPath {
+				r.fake.waitEnd(t)
+			}
+			r.Close()
+			if !strings.Contains(r.log.String(), `"ended":"upstream_broke"`) {
+				t.Errorf("log: %s", r.log)
+			}
+			if got := r.metric(t, "pleat_aborted_total", "by=upstream_broke"); got != 1 {
+				t.Errorf("counted %v", got)
+			}
+		})
+	}
+}
+
+func TestTrailersBothWays(t *testing.T) {
+	for _, path := range []string{chatPath, "/v1/files"} {
+		t.Run(path, func(t *testing.T) {
+			seen := make(chan http.Header, 1)
+			up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+				io.Copy(io.Discard, req.Body)
+				seen <- req.Trailer
+				w.Header().Set("Trailer", "X-Announced")
+				io.WriteString(w, "body")
+				w.Header().Set("X-Announced", "a")
+				w.Header().Set(http.TrailerPrefix+"X-Late", "l")
+			})
+			r := newRig(t, up.URL, nil)
+			req, _ := http.NewRequest(http.MethodPost, r.URL+path, io.MultiReader(strings.NewReader("{}")))
+			req.Trailer = http.Header{"X-Sum": {"42"}}
+			res, _ := r.do(t, req)
+			if got := (<-seen).Get("X-Sum"); got != "42" {
+				t.Errorf("request trailer %q", got)
+			}
+			if res.Trailer.Get("X-Announced") != "a" || res.Trailer.Get("X-Late") != "l" {
+				t.Errorf("response trailers %v", res.Trailer)
+			}
+		})
+	}
+}
+
+func TestInformationalResponsesPass(t *testing.T) {
+	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</a>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		w.Header()["Content-Type"] = nil
+		io.WriteString(w, "<html>")
+	})
+	r := newRig(t, up.URL, nil)
+	var hints []string
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		hints = append(hints, fmt.Sprint(code, h.Get("Link")))
+		return nil
+	}}
+	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath, strings.NewReader("{}"))
+	res, _ := r.do(t, req.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+	if len(hints) != 1 || hints[0] != "103</a>; rel=preload" {
+		t.Errorf("hints %q", hints)
+	}
+	if _, ok := res.Header["Content-Type"]; ok || res.Header.Get("Link") != "" {
+		t.Errorf("header %v", res.Header)
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+		conn, err := websocket.Accept(w, req, nil)
+		if err != nil {
+			return
+		}
+		defer conn.CloseNow()
+		for {
+			kind, message, err := conn.Read(req.Context())
+			if err != nil {
+				return
+			}
+			if conn.Write(req.Context(), kind, append([]byte("echo "), message...)) != nil {
+				return
+			}
+		}
+	})
+	r := newRig(t, up.URL, nil)
+	for _, path := range []string{"/v1/realtime?model=m", chatPath} {
+		conn, res, err := websocket.Dial(t.Context(), r.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusSwitchingProtocols {
+			t.Errorf("status %d", res.StatusCode)
+		}
+		for i := range 3 {
+			want := strings.Repeat("x", i*1000)
+			if err := conn.Write(t.Context(), websocket.MessageBinary, []byte(want)); err != nil {
+				t.Fatal(err)
+			}
+			if _, got, err := conn.Read(t.Context()); err != nil || string(got) != "echo "+want {
+				t.Errorf("read %.20q, %v", got, err)
+			}
+		}
+		conn.Close(websocket.StatusNormalClosure, "")
+	}
+	r.Close()
+}
+
+// A POST that switches protocols on the chat route is not wrapped either.
+func TestUpgradeOnTheChatRoute(t *testing.T) {
+	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
+		rawHead(in)
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		line, _ := in.ReadString('\n')
+		io.WriteString(conn, "got "+line)
+	})
+	r := newRig(t, base, nil)
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: echo\r\nContent-Length: 0\r\n\r\n")
+	in := bufio.NewReader(conn)
+	if head, err := rawHead(in); err != nil || !strings.HasPrefix(head, "HTTP/1.1 101") {
+		t.Fatalf("head %q, %v", head, err)
+	}
+	io.WriteString(conn, "hello\n")
+	if line, _ := in.ReadString('\n'); line != "got hello\n" {
+		t.Errorf("read %q", line)
+	}
+	conn.Close()
+	r.fake.waitEnd(t)
+}
+
+func TestExpectContinue(t *testing.T) {
+	heads := make(chan string, 1)
+	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
+		head, _ := rawHead(in)
+		heads <- head
+		io.CopyN(io.Discard, in, 2)
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+	})
+	r := newRig(t, base, nil)
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n")
+	in := bufio.NewReader(conn)
+	if head, err := rawHead(in); err != nil || !strings.HasPrefix(head, "HTTP/1.1 100") {
+		t.Fatalf("first answer %q, %v", head, err)
+	}
+	io.WriteString(conn, "{}")
+	if rest, _ := io.ReadAll(in); !strings.HasPrefix(string(rest), "HTTP/1.1 200") {
+		t.Errorf("answer %q", rest)
+	}
+	if head := <-heads; strings.Contains(head, "Expect") {
+		t.Errorf("upstream saw %q", head)
+	}
+}
