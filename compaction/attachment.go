@@ -18,7 +18,8 @@ const wordBytes = 128
 // those of the objects among them.
 func (p part) attachment(body []byte) attachment {
 	var a attachment
-	s := scanner{text: body[:p.to], pos: p.from, limit: maxDepth}
+	s := scanner{text: body, limit: maxDepth}
+	s.again(p.span)
 	if s.peek() == '{' {
 		_ = s.object(func(key []byte) error { // it was read once already
 			if s.peek() != '{' {

@@ -17,11 +17,19 @@ const errNotCanonical scanError = "no canonical form"
 // Numbers stay as spelled: what 1.0 and 1 mean is the reader's affair.
 type canonicalizer struct {
 	scanner
-	out     []byte
-	noMarks bool     // leave out cache_control members
-	members []member // of the objects being written, outermost first
-	spare   []byte   // holds an object while its members are put in order
+	out   []byte
+	omit  omission
+	open  []member // of the objects being written, outermost first
+	spare []byte   // holds an object while its members are put in order
 }
+
+// omission is what a canonical form leaves out, a set.
+type omission uint8
+
+const (
+	omitMarks omission = 1 << iota // cache_control, in any object
+	omitID                         // id, in the outermost object
+)
 
 // member is where a member of an object stands in out: the key up to value, the
 // whole up to end.
@@ -30,9 +38,9 @@ type member struct{ from, value, end int }
 // canonical appends the canonical form of text to dst. It reports false, with
 // nothing appended, where text has none: it is not one JSON value, an object in
 // it has a key twice, it nests too deeply, or it holds half of a surrogate pair.
-func (c *canonicalizer) canonical(dst, text []byte, noMarks bool) ([]byte, bool) {
-	c.scanner = scanner{text: text, limit: maxCanonicalDepth, keys: c.keys[:0]}
-	c.out, c.noMarks, c.members = dst, noMarks, c.members[:0]
+func (c *canonicalizer) canonical(dst, text []byte, omit omission) ([]byte, bool) {
+	c.scanner = scanner{text: text, limit: maxCanonicalDepth}
+	c.out, c.omit, c.open = dst, omit, c.open[:0]
 	err := c.write()
 	if err == nil {
 		err = c.end()
@@ -74,28 +82,27 @@ func (c *canonicalizer) write() error {
 
 func (c *canonicalizer) writeObject() error {
 	c.out = append(c.out, '{')
-	first := len(c.members)
-	err := c.scanner.members(func() error { return c.writeMember() })
-	if err != nil {
+	first := len(c.open)
+	if err := c.members(c.writeMember); err != nil {
 		return err
 	}
-	if err := c.order(c.members[first:]); err != nil {
+	if err := c.order(c.open[first:]); err != nil {
 		return err
 	}
-	c.members = c.members[:first]
+	c.open = c.open[:first]
 	c.out = append(c.out, '}')
 	return nil
 }
 
 func (c *canonicalizer) writeMember() error {
-	from := len(c.out)
-	key := c.pos
-	if err := c.colon(); err != nil {
+	key, err := c.colon()
+	if err != nil {
 		return err
 	}
-	c.out = appendQuoted(c.out, c.text[key:key+1+closingQuote(c.text[key+1:])+1])
+	from := len(c.out)
+	c.out = appendQuoted(c.out, key.in(c.text))
 	value := len(c.out)
-	if c.noMarks && string(c.out[from:]) == `"cache_control"` {
+	if c.omits(c.out[from:]) {
 		c.out = c.out[:from]
 		return c.skip()
 	}
@@ -103,35 +110,41 @@ func (c *canonicalizer) writeMember() error {
 		return err
 	}
 	c.out = append(c.out, ',')
-	c.members = append(c.members, member{from, value, len(c.out)})
+	c.open = append(c.open, member{from, value, len(c.out)})
 	return nil
+}
+
+// omits says whether the member with the key, as written, is left out.
+func (c *canonicalizer) omits(key []byte) bool {
+	switch string(key) {
+	case `"cache_control"`:
+		return c.omit&omitMarks != 0
+	case `"id"`:
+		return c.omit&omitID != 0 && c.depth == 1
+	}
+	return false
 }
 
 // order puts members, which stand one after the other at the end of out, in the
 // order of their keys.
 func (c *canonicalizer) order(members []member) error {
 	compare := func(a, b member) int { return bytes.Compare(c.out[a.from:a.value], c.out[b.from:b.value]) }
-	sorted := slices.IsSortedFunc(members, compare)
-	start := len(c.out)
-	if len(members) > 0 {
-		start = members[0].from
-	}
-	if !sorted {
+	if !slices.IsSortedFunc(members, compare) {
+		from := members[0].from
 		slices.SortFunc(members, compare)
+		c.spare = c.spare[:0]
+		for i, m := range members {
+			at := from + len(c.spare)
+			c.spare = append(c.spare, c.out[m.from:m.end]...)
+			members[i] = member{at, at + m.value - m.from, at + m.end - m.from}
+		}
+		copy(c.out[from:], c.spare)
 	}
 	for i := 1; i < len(members); i++ {
 		if compare(members[i-1], members[i]) == 0 {
 			return errNotCanonical
 		}
 	}
-	if sorted {
-		return nil
-	}
-	c.spare = c.spare[:0]
-	for _, m := range members {
-		c.spare = append(c.spare, c.out[m.from:m.end]...)
-	}
-	copy(c.out[start:], c.spare)
 	return nil
 }
 

@@ -5,7 +5,7 @@ import "github.com/pleat-proxy/pleat/compaction/tokens"
 // tokens is what message i costs as input: its text, reasoning and tool calls
 // counted, the overhead of a message, and flat estimates for what is no text.
 func (r *request) tokens(i int, e tokens.Encoder) int {
-	m := &r.messages[i]
+	m, s := &r.messages[i], &scanner{text: r.body, limit: maxDepth}
 	f := &m.fields
 	count := func(raw span) int { return e.CountBytes(decoded(raw.in(r.body))) }
 
@@ -17,8 +17,8 @@ func (r *request) tokens(i int, e tokens.Encoder) int {
 	if m.opaque {
 		n += tokens.AudioTokens
 	}
-	m.parts(r.body, func(p part) { n += r.partTokens(p, e) })
-	m.eachCall(r.body, func(c call) {
+	m.parts(s, func(p part) { n += r.partTokens(p, e) })
+	m.eachCall(s, func(c call) {
 		if c.kind == callOther {
 			n += e.CountBytes(c.in(r.body))
 			return

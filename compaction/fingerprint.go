@@ -40,6 +40,7 @@ const keptScratch = 1 << 20
 
 // meaning is scratch space for writing down what messages mean.
 type meaning struct {
+	scanner   scanner
 	out       []byte
 	text      []byte // decoded arguments
 	canonical canonicalizer
@@ -50,20 +51,23 @@ var meanings = sync.Pool{New: func() any { return new(meaning) }}
 // fingerprint fills in fp and size of all messages.
 func (r *request) fingerprint() {
 	w := meanings.Get().(*meaning)
+	w.scanner = scanner{text: r.body, limit: maxDepth, keys: w.scanner.keys[:0]}
 	for i := range r.messages {
 		m := &r.messages[i]
-		w.write(r.body, m)
+		w.write(m)
 		sum := sha256.Sum256(w.out)
 		m.fp, m.size = fingerprint(sum[:16]), len(w.out)
 	}
+	w.scanner.text = nil // keep nothing of the request alive
+	clear(w.scanner.keys[:cap(w.scanner.keys)])
 	if cap(w.out)+cap(w.text)+cap(w.canonical.spare) <= keptScratch {
 		meanings.Put(w)
 	}
 }
 
 // write writes the meaning of m to out.
-func (w *meaning) write(body []byte, m *message) {
-	f := &m.fields
+func (w *meaning) write(m *message) {
+	body, f := w.scanner.text, &m.fields
 	w.out = append(w.out[:0], meaningVersion)
 	w.quoted(tagRole, f.role.in(body))
 	if f.name.len() > len(`""`) {
@@ -72,14 +76,14 @@ func (w *meaning) write(body []byte, m *message) {
 	if m.role == roleTool || m.role == roleFunction {
 		w.out = binary.BigEndian.AppendUint64(append(w.out, tagAnswers), uint64(m.answers+1))
 	}
-	m.parts(body, func(p part) { w.part(body, p) })
+	m.parts(&w.scanner, func(p part) { w.part(body, p) })
 	if f.refusal.len() > len(`""`) {
 		w.quoted(tagRefusal, f.refusal.in(body))
 	}
 	if m.opaque {
 		w.quoted(tagAudio, f.audio.in(body))
 	}
-	m.eachCall(body, func(c call) { w.call(body, c) })
+	m.eachCall(&w.scanner, func(c call) { w.call(body, c) })
 }
 
 func (w *meaning) part(body []byte, p part) {
@@ -90,7 +94,7 @@ func (w *meaning) part(body []byte, p part) {
 	case p.kind == kindRefusal:
 		w.quoted(tagRefusal, p.text.in(body))
 	default:
-		w.json(tagPart, tagRawPart, p.in(body), true)
+		w.json(tagPart, tagRawPart, p.in(body), omitMarks)
 	}
 }
 
@@ -102,19 +106,19 @@ func (w *meaning) call(body []byte, c call) {
 	case callLegacy:
 		tag = tagLegacy
 	case callOther:
-		w.json(tagOtherCall, tagRawCall, c.in(body), true)
+		w.json(tagOtherCall, tagRawCall, c.in(body), omitMarks|omitID)
 		return
 	}
 	w.quoted(tag, c.name.in(body))
 	raw := c.arguments.in(body)
 	switch {
 	case len(raw) > 0 && raw[0] != '"': // some servers take the object itself
-		w.json(tagJSON, tagArguments, raw, false)
+		w.json(tagJSON, tagArguments, raw, 0)
 	case c.kind == callCustom:
 		w.quoted(tagArguments, raw)
 	default:
 		w.text = appendText(w.text[:0], raw)
-		w.json(tagJSON, tagArguments, w.text, false)
+		w.json(tagJSON, tagArguments, w.text, 0)
 	}
 }
 
@@ -127,10 +131,10 @@ func (w *meaning) quoted(tag byte, raw []byte) {
 
 // json writes a field whose value is JSON in canonical form, or under the tag
 // plain, as it is spelled, where text has no such form.
-func (w *meaning) json(tag, plain byte, text []byte, noMarks bool) {
+func (w *meaning) json(tag, plain byte, text []byte, omit omission) {
 	at := w.begin(tag)
 	var ok bool
-	if w.out, ok = w.canonical.canonical(w.out, text, noMarks); !ok {
+	if w.out, ok = w.canonical.canonical(w.out, text, omit); !ok {
 		w.out[at-lengthSize-1] = plain
 		w.out = append(w.out, text...)
 	}
@@ -149,23 +153,27 @@ func (w *meaning) finish(at int) {
 	binary.BigEndian.PutUint64(w.out[at-lengthSize:at], uint64(len(w.out)-at))
 }
 
-// parts calls visit with the parts of the content of m, which was scanned.
-func (m *message) parts(body []byte, visit func(part)) {
-	if m.fields.content.len() == 0 {
-		return
+// parts calls visit with the parts of the content of m, which s scanned.
+func (m *message) parts(s *scanner, visit func(part)) {
+	at := m.fields.content
+	switch {
+	case at.len() == 0:
+	case s.text[at.from] == '"': // by far the most frequent: no need to read it again
+		visit(part{span: at, kind: kindText, text: at})
+	default:
+		s.again(at)
+		_ = s.content(func(p part) error { visit(p); return nil }) // it was read once already
 	}
-	s := scanner{text: body[:m.fields.content.to], pos: m.fields.content.from, limit: maxDepth}
-	_ = s.content(func(p part) error { visit(p); return nil }) // it was read once already
 }
 
-// eachCall calls visit with the tool calls of m, which was scanned.
-func (m *message) eachCall(body []byte, visit func(call)) {
+// eachCall calls visit with the tool calls of m, which s scanned.
+func (m *message) eachCall(s *scanner, visit func(call)) {
 	if at := m.fields.toolCalls; at.len() > 0 {
-		s := scanner{text: body[:at.to], pos: at.from, limit: maxDepth}
+		s.again(at)
 		_ = s.calls(func(c call) error { visit(c); return nil })
 	}
 	if at := m.fields.legacyCall; at.len() > 0 {
-		s := scanner{text: body[:at.to], pos: at.from, limit: maxDepth}
+		s.again(at)
 		if c, ok, err := s.legacyCall(); ok && err == nil {
 			visit(c)
 		}

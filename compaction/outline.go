@@ -19,14 +19,14 @@ type outlineCall struct{ name, arguments string }
 
 // outline decodes message i. Reasoning is left out.
 func (r *request) outline(i int) outline {
-	m := &r.messages[i]
+	m, s := &r.messages[i], &scanner{text: r.body, limit: maxDepth}
 	f := &m.fields
 	o := outline{
 		role:    string(decoded(f.role.in(r.body))),
 		name:    string(decoded(f.name.in(r.body))),
 		refusal: string(decoded(f.refusal.in(r.body))),
 	}
-	m.parts(r.body, func(p part) {
+	m.parts(s, func(p part) {
 		switch {
 		case p.blank():
 		case p.kind == kindRefusal:
@@ -35,7 +35,7 @@ func (r *request) outline(i int) outline {
 			o.parts = append(o.parts, outlinePart{p.kind.String(), p.note(r.body)})
 		}
 	})
-	m.eachCall(r.body, func(c call) {
+	m.eachCall(s, func(c call) {
 		o.calls = append(o.calls, outlineCall{string(decoded(c.name.in(r.body))), c.input(r.body)})
 	})
 	return o

@@ -54,6 +54,10 @@ func (p span) in(text []byte) []byte { return text[p.from:p.to:p.to] }
 
 func (p span) len() int { return p.to - p.from }
 
+// again moves a scanner back to a value that was scanned before, so that errors
+// cannot come.
+func (s *scanner) again(at span) { s.pos, s.depth = at.from, 0 }
+
 // peek passes white space and returns the byte after it, 0 at the end. (A NUL
 // byte in the text begins no value, so the two need not be told apart.)
 func (s *scanner) peek() byte {
@@ -115,15 +119,15 @@ func (s *scanner) skip() error {
 func (s *scanner) object(visit func(key []byte) error) error {
 	first := len(s.keys)
 	err := s.members(func() error {
-		at := s.pos
-		key, err := s.key()
+		at, err := s.colon()
 		if err != nil {
 			return err
 		}
+		key := decoded(at.in(s.text))
 		if err := s.note(key, first); err != nil {
 			return err
 		}
-		s.keyPos = at
+		s.keyPos = at.from
 		return visit(key)
 	})
 	s.keys = s.keys[:first]
@@ -133,7 +137,7 @@ func (s *scanner) object(visit func(key []byte) error) error {
 // skipObject passes the object at pos and minds no duplicates.
 func (s *scanner) skipObject() error {
 	return s.members(func() error {
-		if err := s.colon(); err != nil {
+		if _, err := s.colon(); err != nil {
 			return err
 		}
 		return s.skip()
@@ -175,35 +179,22 @@ func (s *scanner) list(closing byte, visit func() error) error {
 	return nil
 }
 
-// colon passes a key and its colon, up to the value.
-func (s *scanner) colon() error {
+// colon passes a key and its colon, up to the value, and returns where the key
+// stands.
+func (s *scanner) colon() (span, error) {
 	if s.peek() != '"' {
-		return errSyntax
+		return span{}, errSyntax
 	}
-	if _, err := s.str(); err != nil {
-		return err
+	key, err := s.str()
+	if err != nil {
+		return key, err
 	}
 	if s.peek() != ':' {
-		return errSyntax
+		return key, errSyntax
 	}
 	s.pos++
 	s.peek()
-	return nil
-}
-
-// key is colon, and returns the key, decoded.
-func (s *scanner) key() ([]byte, error) {
-	from := s.pos + 1
-	if err := s.colon(); err != nil {
-		return nil, err
-	}
-	// The closing quote is found again: keys are short, and the hot path of
-	// skipped objects stays free of it.
-	raw := s.text[from : from+closingQuote(s.text[from:])]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw, nil
-	}
-	return appendDecoded(nil, raw), nil
+	return key, nil
 }
 
 // note remembers a key of the object whose keys begin at first.

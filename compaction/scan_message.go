@@ -13,6 +13,7 @@ func (r *request) readMessages(s *scanner) error {
 	}
 	s.lone = false
 	from := s.pos
+	r.messages = make([]message, 0, min(len(s.text)/2048+4, 1024)) // a guess that saves most of the growing
 	err := s.array(func() error {
 		r.messages = append(r.messages, message{answers: -1})
 		return r.readMessage(s, &r.messages[len(r.messages)-1])

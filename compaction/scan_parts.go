@@ -208,6 +208,9 @@ func (s *scanner) function(c *call, input string) error {
 			c.name, err = s.ifString()
 		case input:
 			c.arguments, err = s.value()
+			if err == nil && s.text[c.arguments.from] == 'n' {
+				c.arguments = span{}
+			}
 		default:
 			err = s.skip()
 		}

@@ -1,9 +1,9 @@
 package compaction
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -44,7 +44,11 @@ func (s *scanner) str() (span, error) {
 		if text[i] == '"' {
 			break
 		}
-		n := s.escape(text[i:])
+		if text[i] == '\\' && i+1 < len(text) && isShort(text[i+1]) { // most escapes by far are \n and \"
+			i += 2
+			continue
+		}
+		n := s.longEscape(text[i:])
 		if n == 0 { // no escape, or a control character
 			s.pos = i
 			return span{}, errSyntax
@@ -67,29 +71,27 @@ func stops(word uint64) uint64 {
 
 func stopsAt(c byte) bool { return c == '"' || c == '\\' || c < ' ' }
 
-// escape returns the length of the escape that text begins with, 0 if it is
-// none. A whole surrogate pair is one escape.
-func (s *scanner) escape(text []byte) int {
-	if text[0] != '\\' || len(text) < 2 {
+// isShort says whether a backslash and c are an escape.
+func isShort(c byte) bool {
+	const low = 1<<'"' | 1<<'/'
+	const high = 1<<('\\'-64) | 1<<('b'-64) | 1<<('f'-64) | 1<<('n'-64) | 1<<('r'-64) | 1<<('t'-64)
+	return c < 64 && low>>c&1 != 0 || c >= 64 && uint64(high)>>(c-64)&1 != 0
+}
+
+// longEscape returns the length of the escape \uXXXX that text begins with, 0 if
+// it is none. A whole surrogate pair is one escape.
+func (s *scanner) longEscape(text []byte) int {
+	unit, ok := hex4(text)
+	switch {
+	case !ok:
 		return 0
-	}
-	switch text[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		unit, ok := hex4(text)
-		switch {
-		case !ok:
-			return 0
-		case !utf16.IsSurrogate(unit):
-			return 6
-		case pair(unit, text[6:]) != utf8.RuneError:
-			return 12
-		}
-		s.lone = true
+	case !utf16.IsSurrogate(unit):
 		return 6
+	case pair(unit, text[6:]) != utf8.RuneError:
+		return 12
 	}
-	return 0
+	s.lone = true
+	return 6
 }
 
 // hex4 reads the escape \uXXXX that text begins with.
@@ -120,33 +122,20 @@ func pair(unit rune, rest []byte) rune {
 	return utf16.DecodeRune(unit, low)
 }
 
-// closingQuote returns the index of the quote that ends the string whose inside
-// text begins with. There must be one.
-func closingQuote(text []byte) int {
-	for i := 0; ; i++ {
-		switch text[i] {
-		case '"':
-			return i
-		case '\\':
-			i++
-		}
-	}
-}
-
 // unescape decodes the escape that text begins with, which must be a legal one,
 // and returns its length. Half of a surrogate pair becomes U+FFFD.
 func unescape(text []byte) (r rune, size int) {
 	switch c := text[1]; c {
+	case 'n':
+		return '\n', 2
+	case 't':
+		return '\t', 2
+	case 'r':
+		return '\r', 2
 	case 'b':
 		return '\b', 2
 	case 'f':
 		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
 	case 'u':
 		unit, _ := hex4(text)
 		if !utf16.IsSurrogate(unit) {
@@ -164,14 +153,41 @@ func unescape(text []byte) (r rune, size int) {
 // appendDecoded appends the text of a JSON string, given without its quotes,
 // which must be a legal one.
 func appendDecoded(dst, raw []byte) []byte {
-	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 {
-			return append(dst, raw...)
+	const room = 8 // whole words are copied, of which less may count
+	n := len(dst)
+	dst = slices.Grow(dst, len(raw)+room)
+	dst = dst[:cap(dst)]
+	for len(raw) >= 8 {
+		word := binary.LittleEndian.Uint64(raw)
+		binary.LittleEndian.PutUint64(dst[n:], word)
+		slash := ((word ^ slants) - ones) &^ (word ^ slants) & highs
+		if slash == 0 {
+			n, raw = n+8, raw[8:]
+			continue
 		}
-		dst = append(dst, raw[:i]...)
-		r, size := unescape(raw[i:])
-		dst = utf8.AppendRune(dst, r)
-		raw = raw[i+size:]
+		before := bits.TrailingZeros64(slash) / 8
+		r, size := unescape(raw[before:])
+		n += before
+		if r < utf8.RuneSelf {
+			dst[n] = byte(r)
+			n++
+		} else {
+			n += utf8.EncodeRune(dst[n:], r)
+		}
+		raw = raw[before+size:]
 	}
+	return appendSlowly(dst[:n], raw)
+}
+
+// appendSlowly is appendDecoded for a few bytes.
+func appendSlowly(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		if raw[0] != '\\' {
+			dst, raw = append(dst, raw[0]), raw[1:]
+			continue
+		}
+		r, size := unescape(raw)
+		dst, raw = utf8.AppendRune(dst, r), raw[size:]
+	}
+	return dst
 }

@@ -1,0 +1,71 @@
+package compaction
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// benchmarkBody is a request of about size bytes made of recorded messages.
+func benchmarkBody(b *testing.B, size int) []byte {
+	b.Helper()
+	all := corpus(b)
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	// A few messages of each conversation in turn, so that no one source
+	// decides: prose, code, tool calls and text beyond ASCII.
+	body := []byte(`{"model":"gpt-4o","stream":true,"messages":[`)
+	for from := 0; len(body) < size; from += 8 {
+		for _, name := range names {
+			r := mustScan(b, string(all[name]))
+			for i := from; i < min(from+8, len(r.messages)) && len(body) < size; i++ {
+				m := r.messages[i]
+				if m.len() > size/16 {
+					continue // one message of 800 KB would be all there is
+				}
+				// As clients write it: without the white space of the files.
+				var terse bytes.Buffer
+				if err := json.Compact(&terse, m.in(r.body)); err != nil {
+					b.Fatal(err)
+				}
+				body = append(append(body, terse.Bytes()...), ',')
+			}
+		}
+	}
+	return append(body[:len(body)-1], "]}"...)
+}
+
+func BenchmarkScan(b *testing.B) {
+	body := benchmarkBody(b, 1<<20)
+	b.Run("scan", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := scan(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("json.Valid", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			if !json.Valid(body) {
+				b.Fatal("not JSON")
+			}
+		}
+	})
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	r := mustScan(b, string(benchmarkBody(b, 1<<20)))
+	b.SetBytes(int64(len(r.body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.fingerprint()
+	}
+	b.ReportMetric(float64(len(r.messages)), "messages")
+}
