@@ -259,7 +259,7 @@ func (f *flight) fail(j *job) {
 	ctx, cancel := context.WithTimeout(f.ctx, time.Second)
 	defer cancel()
 	n, _ := f.failures(ctx, j)
-	rest := backoff(n)
+	rest := backoff(failRest, n)
 	until := f.c.opt.Now().Add(rest)
 	f.c.gates.restUntil(j.space+j.base, until)
 	value := strconv.FormatInt(until.UnixMilli(), 10)

@@ -94,3 +94,18 @@ func quotaLow(h http.Header) bool {
 	}
 	return false
 }
+
+// failRest is the first rest of a conversation whose summary failed, restMax
+// the longest rest of any kind.
+const (
+	failRest = 30 * time.Second
+	restMax  = time.Hour
+)
+
+// backoff is the wait after n earlier ones: base, doubled each time, at most restMax.
+func backoff(base time.Duration, n int) time.Duration {
+	for ; n > 0 && base < restMax; n-- {
+		base *= 2
+	}
+	return min(base, restMax)
+}

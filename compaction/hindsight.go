@@ -39,8 +39,7 @@ const (
 	missesAllowed    = 2      // missed folds of one conversation before it has to wait
 	endMessages      = 4      // messages that tell where a fold ends
 
-	restBase = 30 * time.Second // the first wait, doubled for each further reason
-	restMax  = time.Hour
+	missRest = 2 * time.Minute // the first wait of a conversation whose folds are missed
 )
 
 func newHindsight(now func() time.Time) *hindsight {
@@ -106,7 +105,7 @@ func (v *view) traces(space string) traces {
 }
 
 // wait is how long a conversation of the tenant has to wait for its next fold:
-// after two missed ones of its own it backs off exponentially, and so does
+// after two missed ones of its own it backs off exponentially (2 min, doubled each time, at most an hour), and so does
 // every conversation of a tenant most of whose folds were missed. The request's
 // traces are looked for only when they matter.
 func (h *hindsight) wait(tenant string, look func() traces) time.Duration {
@@ -139,10 +138,10 @@ func (h *hindsight) wait(tenant string, look func() traces) time.Duration {
 	}
 	wait := time.Duration(0)
 	if own >= missesAllowed {
-		wait = backoff(own - missesAllowed)
+		wait = backoff(missRest, own-missesAllowed)
 	}
 	if judged >= hindsightSample && 2*missed > judged {
-		wait = max(wait, backoff(missed-hindsightSample/2))
+		wait = max(wait, backoff(missRest, missed-hindsightSample/2))
 	}
 	return max(0, wait-now.Sub(last))
 }
@@ -154,13 +153,4 @@ func (t *tenantFolds) unapplied() bool {
 		}
 	}
 	return false
-}
-
-// backoff is the wait after n earlier ones: 30 s, doubled each time, at most an hour.
-func backoff(n int) time.Duration {
-	d := restBase
-	for ; n > 0 && d < restMax; n-- {
-		d *= 2
-	}
-	return min(d, restMax)
 }
