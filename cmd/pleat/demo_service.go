@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -79,13 +78,7 @@ func (p *demoPleat) base() string {
 
 // settle returns when no summary waits or is being written.
 func (p *demoPleat) settle(ctx context.Context) error {
-	c, ok := p.running.compactor.(interface {
-		Settle(ctx context.Context) error
-	})
-	if !ok {
-		return errors.New("the compactor does not tell when it is idle")
-	}
-	return c.Settle(ctx)
+	return p.running.compactor.Settle(ctx)
 }
 
 // demoCost is what summaries cost.

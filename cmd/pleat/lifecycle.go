@@ -12,15 +12,18 @@ import (
 	"time"
 )
 
-// closer is a part that ends in the time that a context gives it.
-type closer interface {
+// background is a part that works behind the requests.
+type background interface {
+	// Settle waits until it has nothing to do, or ctx ends.
+	Settle(ctx context.Context) error
+	// Close ends it in the time that ctx gives it.
 	Close(ctx context.Context) error
 }
 
 // lifecycle is everything that runs, in the order in which it stops.
 type lifecycle struct {
 	public, admin *server
-	compactor     closer
+	compactor     background
 	store         io.Closer
 	transport     interface{ CloseIdleConnections() }
 	grace         time.Duration

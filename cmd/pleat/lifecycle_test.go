@@ -35,6 +35,8 @@ func (c contextCloser) Close(ctx context.Context) error {
 	return c.note()
 }
 
+func (contextCloser) Settle(context.Context) error { return nil }
+
 type plainCloser struct{ endOf }
 
 func (c plainCloser) Close() error { return c.note() }
