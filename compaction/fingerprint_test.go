@@ -1,11 +1,14 @@
 package compaction
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // meanings of one list of messages, as scanned.
@@ -196,4 +199,54 @@ func TestFingerprintIsBoundedWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzFingerprint: what encoding/json makes of a text is the same text, so its
+// own spelling of a message's content has the same fingerprint, and a longer
+// content another.
+func FuzzFingerprint(f *testing.F) {
+	f.Add("hi", `{"b":1,"a":[2,{"d":"\u00e9","c":null}]}`)
+	f.Add("\u2028\"\\\n", ` { } `)
+	f.Add("", `{"a":1,"a":2}`)
+	f.Fuzz(func(t *testing.T, text, arguments string) {
+		if !utf8.ValidString(text) || !utf8.ValidString(arguments) {
+			t.Skip()
+		}
+		quote := func(s string) string {
+			out, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(out)
+		}
+		// encoding/json escapes <, >, & and U+2028; strconv.AppendQuote's
+		// spelling would not be JSON, so the other one is written by hand.
+		bare := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028").Replace
+		if strings.Contains(text+arguments, `\u00`) || strings.Contains(text+arguments, `\u2028`) {
+			bare = func(s string) string { return s }
+		}
+		message := func(text, arguments string) message {
+			return fingerprints(t, `{"role":"assistant","content":`+text+`,"tool_calls":[{"function":{"name":"f","arguments":`+arguments+`}}]}`).messages[0]
+		}
+		want := message(quote(text), quote(arguments))
+		if got := message(`[{"type":"text","text":`+bare(quote(text))+`}]`, bare(quote(arguments))); got.fp != want.fp || got.size != want.size {
+			t.Errorf("another spelling of %q, %q means something else", text, arguments)
+		}
+		if got := message(quote(text+"x"), quote(arguments)); got.fp == want.fp {
+			t.Errorf("a longer text than %q means the same", text)
+		}
+		var terse bytes.Buffer
+		if json.Compact(&terse, []byte(arguments)) != nil {
+			return
+		}
+		if got := message(quote(text), quote(terse.String())); got.fp != want.fp && canonicalizable(arguments) {
+			t.Errorf("%q without white space means something else", arguments)
+		}
+	})
+}
+
+// canonicalizable says whether white space does not count in the text.
+func canonicalizable(text string) bool {
+	_, ok := new(canonicalizer).canonical(nil, []byte(text), 0)
+	return ok
 }

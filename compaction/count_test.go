@@ -1,0 +1,63 @@
+package compaction
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pleat-proxy/pleat/compaction/tokens"
+)
+
+func TestTokensOfAMessage(t *testing.T) {
+	counter, err := tokens.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := counter.For("gpt-4o")
+	base := func(role string) int { return tokens.MessageOverhead + e.Count(role) }
+	data := strings.Repeat("A", 10_000)
+	tests := map[string]struct {
+		message string
+		want    int
+	}{
+		"text":             {userSays(`"hello there"`), base("user") + e.Count("hello there")},
+		"escapes":          {userSays(`"h\u00e9\n\"x\""`), base("user") + e.Count("hé\n\"x\"")},
+		"a part":           {userSays(`[{"type":"text","text":"hello there"}]`), base("user") + e.Count("hello there")},
+		"two parts":        {userSays(`[{"type":"text","text":"hello"},{"type":"text","text":"you"}]`), base("user") + e.Count("hello") + e.Count("you")},
+		"nothing":          {userSays(`null`), base("user")},
+		"a name":           {`{"role":"user","name":"ann","content":"x"}`, base("user") + tokens.NameOverhead + e.Count("ann") + e.Count("x")},
+		"a refusal":        {assistantWith(`"refusal":"I cannot"`), base("assistant") + e.Count("I cannot")},
+		"reasoning":        {assistantWith(`"reasoning_content":"well, well"`), base("assistant") + e.Count("well, well")},
+		"reasoning twice":  {assistantWith(`"reasoning":"well, well, well","reasoning_details":[{}]`), base("assistant") + e.Count("well, well, well")},
+		"a call":           {callWith(`"{\"a\": 1}"`), base("assistant") + e.Count("f") + e.Count(`{"a": 1}`)},
+		"a custom call":    {assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"go on"}}]`), base("assistant") + e.Count("f") + e.Count("go on")},
+		"a legacy call":    {assistantWith(`"function_call":{"name":"f","arguments":"{}"}`), base("assistant") + e.Count("f") + e.Count("{}")},
+		"an image":         {userSays(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + data + `"}}]`), base("user") + tokens.ImageTokens},
+		"a small image":    {userSays(`[{"type":"image_url","image_url":{"url":"u","detail":"low"}}]`), base("user") + tokens.ImageTokensLow},
+		"a file":           {userSays(`[{"type":"file","file":{"filename":"a.pdf","file_data":"` + data + `"}}]`), base("user") + tokens.FileTokens},
+		"audio":            {userSays(`[{"type":"input_audio","input_audio":{"format":"wav","data":"` + data + `"}}]`), base("user") + tokens.AudioTokens},
+		"audio by id":      {assistantWith(`"audio":{"id":"audio_1"}`), base("assistant") + tokens.AudioTokens},
+		"unknown data":     {userSays(`[{"type":"video_url","video_url":{"url":"data:video/mp4;base64,` + data + `"}}]`), base("user") + tokens.FileTokens},
+		"an unknown part":  {userSays(`[{"type":"zoo"}]`), base("user") + e.Count(`{"type":"zoo"}`)},
+		"a content object": {userSays(`{"a":1}`), base("user") + e.Count(`{"a":1}`)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := fingerprints(t, test.message).tokens(0, e); got != test.want {
+				t.Errorf("%d tokens, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestExtraTokens(t *testing.T) {
+	counter, err := tokens.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := counter.For("gpt-4o")
+	r := mustScan(t, `{"tools":[{"type":"function"}],"functions":null,"response_format":{"type":"json_object"},"messages":`+oneMessage+`}`)
+	want := tokens.ReplyPriming + e.Count(`[{"type":"function"}]`) + e.Count(`{"type":"json_object"}`)
+	if got := r.extraTokens(e); got != want {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+}
