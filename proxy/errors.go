@@ -108,10 +108,22 @@ func (p *Proxy) explain(r *http.Request, ex *exchange, err error) *Error {
 		}
 	}
 	return &Error{
-		Status: http.StatusBadGateway, Type: typeUpstream, Code: "upstream_unreachable", Cause: err,
+		Status: http.StatusBadGateway, Type: typeUpstream, Code: "upstream_unreachable", Cause: discreet(err),
 		Message: fmt.Sprintf("upstream %s could not be reached: %s", p.upstream.host, publicCause(err)),
 	}
 }
+
+// discreet returns err, or another in its place if it quotes what the upstream
+// sent: net/http does so for what is no HTTP, and that may be anybody's text.
+func discreet(err error) error {
+	text := err.Error()
+	if strings.Contains(text, "malformed") || strings.Contains(text, "invalid header") {
+		return errNotHTTP
+	}
+	return err
+}
+
+var errNotHTTP = errors.New("the upstream's answer is not HTTP")
 
 func isTimeout(err error) bool {
 	var timeout net.Error
@@ -144,6 +156,9 @@ func publicCause(err error) string {
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(err.Error(), "server closed idle connection"): // net/http has no value for it
 		return "it closed the connection before answering"
+	}
+	if errors.Is(discreet(err), errNotHTTP) {
+		return "its answer is not HTTP"
 	}
 	return "the exchange failed"
 }

@@ -118,35 +118,41 @@ func TestStaleConnectionIsRetried(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of its body is not waited for. One that is
-// slow, but sends something now and then, is.
-func TestSlowBodies(t *testing.T) {
+// A client that stops in the middle of its body is not waited for.
+func TestStalledBody(t *testing.T) {
 	for _, path := range []string{chatPath, "/v1/files"} {
 		t.Run(path, func(t *testing.T) {
-			base, requests := recordingUpstream(t)
-			r := newRig(t, base, func(o *Options) { o.BodyTimeout = 200 * time.Millisecond })
+			base, _ := recordingUpstream(t)
+			r := newRig(t, base, func(o *Options) { o.BodyTimeout = 100 * time.Millisecond })
 			got := r.rawRequest(t, "POST "+path+" HTTP/1.1\r\nHost: p\r\nContent-Length: 100\r\n\r\n{")
 			if !strings.HasPrefix(got, "HTTP/1.1 408") || !strings.Contains(got, "request_timeout") {
-				t.Errorf("stalled: %q\n%s", got, r.log)
+				t.Errorf("got %q\n%s", got, r.log)
 			}
-			for len(requests) > 0 {
-				<-requests
-			}
+		})
+	}
+}
 
+// One that is slow, but sends something now and then, is waited for.
+func TestSlowBody(t *testing.T) {
+	for _, path := range []string{chatPath, "/v1/files"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			base, _ := recordingUpstream(t)
+			r := newRig(t, base, func(o *Options) { o.BodyTimeout = 2 * time.Second })
 			conn, err := net.Dial("tcp", r.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 6\r\n\r\n")
-			tick := time.NewTicker(50 * time.Millisecond)
+			io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 11\r\n\r\n")
+			tick := time.NewTicker(200 * time.Millisecond)
 			defer tick.Stop()
-			for range 6 { // 300 ms in all
+			for range 11 { // longer in all than one read may take
 				<-tick.C
 				io.WriteString(conn, "x")
 			}
 			if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
-				t.Errorf("slow: %q", answer)
+				t.Errorf("got %q", answer)
 			}
 		})
 	}
@@ -181,6 +187,23 @@ func TestServer(t *testing.T) {
 	transport := NewTransport()
 	if transport.ResponseHeaderTimeout != 0 || !transport.DisableCompression || transport.MaxIdleConnsPerHost != 256 {
 		t.Errorf("transport %+v", transport)
+	}
+}
+
+// What net/http quotes of a broken answer stands nowhere.
+func TestBrokenAnswerIsNotQuoted(t *testing.T) {
+	for _, answer := range []string{"SECRET text\r\n\r\n", "HTTP/1.1 200 OK\r\nSECRET text\r\n\r\n", "HTTP/1.1 SECRET x\r\n\r\n"} {
+		base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
+			rawHead(in)
+			io.CopyN(io.Discard, in, 2)
+			io.WriteString(conn, answer)
+		})
+		r := newRig(t, base, nil)
+		res, body := r.post(t, "{}")
+		r.Close()
+		if res.StatusCode != 502 || strings.Contains(body+r.log.String(), "SECRET") {
+			t.Errorf("%q: %d %s\n%s", answer, res.StatusCode, body, r.log)
+		}
 	}
 }
 

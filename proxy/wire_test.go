@@ -57,20 +57,26 @@ func recordings(t *testing.T) []recording {
 // TestWireRecordings sends every recorded request through the proxy and every
 // recorded response back, in pieces cut at odd places, plain and compressed.
 func TestWireRecordings(t *testing.T) {
-	for _, rec := range recordings(t) {
+	all := recordings(t)
+	var answer http.HandlerFunc // the recording that is being replayed
+	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) { answer(w, req) })
+	r := newRig(t, up.URL, nil)
+	for _, rec := range all {
 		t.Run(rec.name, func(t *testing.T) {
 			for _, encoding := range []string{"", "gzip", "zstd"} {
-				replay(t, rec, encoding)
+				seen := make(chan string, 1)
+				answer = rec.answer(encoding, seen)
+				replay(t, r, rec, encoding, seen)
 			}
 		})
 	}
 }
 
-func replay(t *testing.T, rec recording, encoding string) {
+// answer plays the recorded response, and notes the request's body.
+func (rec recording) answer(encoding string, seen chan<- string) http.HandlerFunc {
 	random := rand.New(rand.NewPCG(uint64(len(rec.response)), 1))
 	response := encode(string(rec.response), encoding)
-	seen := make(chan string, 1)
-	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+	return func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		seen <- string(body)
 		w.Header()["Content-Type"] = nil
@@ -90,8 +96,11 @@ func replay(t *testing.T, rec recording, encoding string) {
 			http.NewResponseController(w).Flush()
 			rest = rest[n:]
 		}
-	})
-	r := newRig(t, up.URL, nil)
+	}
+}
+
+func replay(t *testing.T, r *rig, rec recording, encoding string, seen <-chan string) {
+	response := encode(string(rec.response), encoding)
 	request := encode(string(rec.request), encoding)
 	res, body := r.post(t, string(request), "Content-Type", "application/json", "Content-Encoding", encoding)
 

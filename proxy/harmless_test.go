@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pleat-proxy/pleat/compaction"
+)
+
+// A fault in the compactor costs nobody a request, is counted, and leaves no
+// text in the log.
+func TestPanicsAreContained(t *testing.T) {
+	base, _ := recordingUpstream(t)
+	r := newRig(t, base, nil)
+	r.fake.plan = func(compaction.Request) (*compaction.Plan, error) { panic("secret text") }
+	if res, _ := r.post(t, "{}"); res.Header.Get("X-Pleat-Status") != "degraded" {
+		t.Errorf("status %q", res.Header.Get("X-Pleat-Status"))
+	}
+	r.fake.plan = nil
+	r.fake.responded = func(int) { panic("secret text") }
+	if res, body := r.post(t, "{}"); res.StatusCode != 200 || !strings.Contains(body, "hi") {
+		t.Errorf("got %d %q", res.StatusCode, body)
+	}
+	for _, part := range []string{"plan", "responded"} {
+		if got := r.metric(t, "pleat_failures_total", "part="+part); got != 1 {
+			t.Errorf("%s: %v failures counted, want 1", part, got)
+		}
+	}
+	if strings.Contains(r.log.String(), "secret") || !strings.Contains(r.log.String(), `"part":"responded"`) {
+		t.Errorf("log: %s", r.log)
+	}
+}
+
+func TestPanicElsewhereIsA500(t *testing.T) {
+	base, _ := recordingUpstream(t)
+	r := newRig(t, base, func(o *Options) { o.Tenants = tenantsFunc(func(*http.Request) (string, error) { panic("bug") }) })
+	res, body := r.post(t, "{}")
+	if res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, `"type":"server_error"`) {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+type tenantsFunc func(*http.Request) (string, error)
+
+func (f tenantsFunc) Tenant(r *http.Request) (string, error) { return f(r) }
+
+func TestTenantRefusal(t *testing.T) {
+	base, requests := recordingUpstream(t)
+	r := newRig(t, base, func(o *Options) {
+		o.Tenants = tenantsFunc(func(*http.Request) (string, error) {
+			return "", &Error{Status: 401, Type: typeInvalid, Code: "invalid_api_key", Message: "no", Cause: errors.New("private")}
+		})
+	})
+	res, body := r.post(t, "{}")
+	if res.StatusCode != 401 || strings.Contains(body, "private") || len(requests) != 0 {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+// Neither text nor credentials stand in the log, whatever happens.
+func TestLogIsDiscreet(t *testing.T) {
+	base, _ := recordingUpstream(t)
+	r := newRig(t, base, nil)
+	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath+"?key=SECRET1", strings.NewReader(`{"messages":[{"content":"SECRET2"}]}`))
+	r.do(t, req, "Authorization", "Bearer SECRET3", "X-Api-Key", "SECRET4", "Cookie", "SECRET5")
+	r.fake.waitEnd(t)
+	r.Close()
+	log := r.log.String()
+	if strings.Contains(log, "SECRET") || strings.Count(log, `"msg":"request"`) != 1 {
+		t.Errorf("log: %s", log)
+	}
+	for _, want := range []string{`"route":"chat"`, `"status":200`, `"plan":"verbatim"`, `"session":"s1"`, `"prompt_tokens":7`, `"finish":"stop"`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %s in %s", want, log)
+		}
+	}
+}
