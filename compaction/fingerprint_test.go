@@ -113,6 +113,8 @@ func TestDifferentMeaning(t *testing.T) {
 		assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"{\"a\":1}"}}]`), assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"{\"a\": 1}"}}]`),
 		assistantWith(`"function_call":{"name":"f","arguments":"{\"a\":1}"}`), assistantWith(`"function_call":{"name":"f","arguments":"{\"a\":2}"}`),
 		assistantWith(`"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}},{"function":{"name":"f","arguments":"{\"a\":1}"}}]`),
+		userSays(`[{"type":"text"}]`), userSays(`[{"type":"text","text":null}]`), userSays(`[{"type":"text","value":"hi"}]`),
+		assistantWith(`"tool_calls":[{"type":"mcp","args":{"id":1}}]`), assistantWith(`"tool_calls":[{"type":"mcp","args":{"id":2}}]`),
 		assistantWith(`"tool_calls":[{"type":"mcp","a":1}]`), assistantWith(`"tool_calls":[{"type":"mcp","a":2}]`),
 		assistantWith(`"refusal":"no"`), assistantWith(`"refusal":"nope"`), assistantWith(`"audio":{"id":"1"}`), assistantWith(`"audio":{"id":"2"}`),
 		`{"role":"assistant","content":"no"}`,
@@ -157,12 +159,13 @@ func TestFingerprintsAreStable(t *testing.T) {
 	r := fingerprints(t, userSays(`"héllo"`)+`,`+
 		`{"role":"assistant","content":[{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"b\":1,\"a\":[2]}"}}]},`+
 		`{"role":"tool","tool_call_id":"a","content":"r","name":"f"},`+
-		userSays(`[{"type":"image_url","image_url":{"url":"u"}}]`))
+		userSays(`[{"type":"image_url","image_url":{"url":"u"}}]`)+`,`+callWith(`"not JSON"`))
 	want := []string{
 		"29 a87f9429da2c71a7d4592c604050bf75",
 		"63 f1bb558e17c8184ff726dc9e418e63a3",
 		"43 166741cbbf0db17ebeaa3ee42c446572",
 		"66 66fbfe0e9614ffabdb6292293213f9d7",
+		"46 efae322180cb0ae8b5e101f459abde08",
 	}
 	for i, m := range r.messages {
 		if got := strconv.Itoa(m.size) + " " + hex.EncodeToString(m.fp[:]); got != want[i] {

@@ -237,19 +237,3 @@ func withComma(body []byte, member span) span {
 	}
 	return member
 }
-
-// ownWord passes a value and returns a copy of its text if it is a string.
-func (s *scanner) ownWord() (string, error) {
-	s.lone = false
-	word, err := s.word()
-	if err == nil && s.lone {
-		err = errSurrogate
-	}
-	return string(word), err
-}
-
-// isTrue passes a value and reports whether it is the word true.
-func (s *scanner) isTrue() (bool, error) {
-	at, err := s.value()
-	return err == nil && s.text[at.from] == 't', err
-}
