@@ -3,7 +3,6 @@ package compaction
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // summary is a vetted answer.
@@ -65,10 +64,10 @@ func (c *Compactor) ask(ctx context.Context, j *job, q Question, replaced int) (
 // errSpared: the client's key met a rate limit a moment ago.
 var errSpared = errors.New("the client's quota is spared")
 
-// badAnswer is an answer that will not do.
-type badAnswer Result
+// answerError is an answer that will not do.
+type answerError Result
 
-func (e badAnswer) Error() string { return fmt.Sprintf("summary discarded: %s", string(e)) }
+func (e answerError) Error() string { return "summary discarded: " + string(e) }
 
 func (c *Compactor) askOne(ctx context.Context, j *job, q Question, replaced int) (summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
@@ -89,7 +88,7 @@ func (c *Compactor) askOne(ctx context.Context, j *job, q Question, replaced int
 	c.gates.spend(j.tenant, a.Prompt+a.Completion)
 	c.opt.Observer.Summarized(result, a.Prompt, a.Completion)
 	if result != ResultOK {
-		return summary{}, badAnswer(result)
+		return summary{}, answerError(result)
 	}
 	return summary{text: text, tokens: tokens, model: q.Model}, nil
 }

@@ -3,6 +3,7 @@ package compaction
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 )
 
 // A boundary is a place in a history where a fold may end: a key, and the
@@ -67,11 +68,8 @@ func space(tenant string, first boundary) string {
 // digest hashes strings unambiguously to a store key.
 func digest(parts ...string) string {
 	sum := sha256.New()
-	var n [4]byte
 	for _, p := range parts {
-		n[0], n[1], n[2], n[3] = byte(len(p)>>24), byte(len(p)>>16), byte(len(p)>>8), byte(len(p))
-		sum.Write(n[:])
-		sum.Write([]byte(p))
+		fmt.Fprintf(sum, "%d:%s", len(p), p)
 	}
 	return hashKey(sum.Sum(nil))
 }

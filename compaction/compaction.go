@@ -71,7 +71,7 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Session = session(req, r, p.opening)
 
 	enc := c.opt.Tokens.For(r.model)
-	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.opt.Trigger, c.costs)
+	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.opt.Trigger, c.costs(r, enc))
 	p.TokensReceived = p.view.received()
 	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
 	if req.Bypass || r.bypass {

@@ -25,25 +25,21 @@ func corpora(t testing.TB) []string {
 }
 
 type conversation struct {
-	Messages []json.RawMessage
-	Tools    json.RawMessage
+	Messages []json.RawMessage `json:"messages"`
+	Tools    json.RawMessage   `json:"tools"`
 }
 
 // peek is what the checks need to know of a message; it is read by
 // encoding/json and shares no code with what it checks.
 type peek struct {
-	Role      string
-	Content   json.RawMessage
-	Name      string
-	CallID    string                `json:"tool_call_id"`
-	Calls     []struct{ ID string } `json:"tool_calls"`
-	Legacy    json.RawMessage       `json:"function_call"`
-	Refusal   json.RawMessage
-	Audio     json.RawMessage
-	Reasoning json.RawMessage
+	Role   string                `json:"role"`
+	CallID string                `json:"tool_call_id"`
+	Calls  []struct{ ID string } `json:"tool_calls"`
+	Legacy json.RawMessage       `json:"function_call"`
 }
 
 func peeks(t testing.TB, list []json.RawMessage) []peek {
+	t.Helper()
 	out := make([]peek, len(list))
 	for i, raw := range list {
 		if err := json.Unmarshal(raw, &out[i]); err != nil {
@@ -113,7 +109,7 @@ func TestCorporaStayValid(t *testing.T) {
 		name := filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
 		for _, trigger := range triggers {
 			t.Run(name+"/"+strconv.Itoa(trigger), func(t *testing.T) {
-				data, err := os.ReadFile(file) //nolint:gosec // the corpora are named by the test
+				data, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,6 +124,7 @@ func TestCorporaStayValid(t *testing.T) {
 }
 
 func replay(t *testing.T, conv conversation, trigger int) {
+	t.Helper()
 	cl := newClient(t, &writer{}, func(o *Options) { o.Trigger = Trigger{tokens: trigger}; o.Share = 1 })
 	if len(conv.Tools) > 0 {
 		cl.extra = `,"tools":` + string(conv.Tools)

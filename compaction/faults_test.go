@@ -50,16 +50,16 @@ func TestSummarizerFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &writer{answer: tc.answer}
 				cl := newClient(t, w, nil)
-				full := talk("fault", 60, 400)
+				full := talk("fault", 60)
 				for turn := 1; turn <= 60; turn++ {
 					list := full[:2*turn]
 					p, _ := cl.turn(list)
 					if !bytes.Equal(p.Body, p.request.Body) {
 						t.Fatalf("turn %d: the request was changed", turn)
 					}
-					time.Sleep(10 * time.Second) // a person types; the clock is synctest's
+					later(10 * time.Second) // a person types; the clock is synctest's
 				}
-				got := cl.c.opt.Observer.(*events).results
+				got := cl.events().results
 				n := len(w.questions())
 				if got[tc.want] != n || n == 0 {
 					t.Errorf("results %v of %d questions, want all %s", got, n, tc.want)
@@ -85,21 +85,21 @@ func TestRecoversAfterFaults(t *testing.T) {
 			return honest(n, q), nil
 		}}
 		cl := newClient(t, w, nil)
-		list := talk("later", 8, 400)
+		list := talk("later", 8)
 		list = append(list, msg{"user", "go on"})
 		cl.turn(list)
 		cl.turn(list) // rests
 		if n := len(w.questions()); n != 1 {
 			t.Fatalf("asked %d times at once, want 1", n)
 		}
-		time.Sleep(31 * time.Second)
+		later(31 * time.Second)
 		cl.turn(list)
-		time.Sleep(31 * time.Second)
+		later(31 * time.Second)
 		cl.turn(list) // still rests: the second rest is longer
 		if n := len(w.questions()); n != 2 {
 			t.Fatalf("asked %d times, want 2", n)
 		}
-		time.Sleep(30 * time.Second)
+		later(30 * time.Second)
 		cl.turn(list)
 		if p, _ := cl.turn(list); p.Status != Folded {
 			t.Errorf("status %s after the summarizer recovered", p.Status)
@@ -116,7 +116,7 @@ func TestModelsInOrder(t *testing.T) {
 		return honest(n, q), nil
 	}}
 	cl := newClient(t, w, func(o *Options) { o.Models = []string{"small", "same", "gpt-4o"} })
-	list := append(talk("order", 8, 400), msg{"user", "go on"})
+	list := append(talk("order", 8), msg{"user", "go on"})
 	cl.turn(list)
 	var models []string
 	for _, q := range w.questions() {
@@ -137,7 +137,7 @@ func TestSlowSummarizer(t *testing.T) {
 		return honest(n, q), nil
 	}}
 	cl := newClient(t, w, nil)
-	full := talk("slow", 30, 400)
+	full := talk("slow", 30)
 	for turn := 1; turn <= 30; turn++ {
 		p, _ := cl.plan(full[:2*turn]) // returns while the summarizer is busy
 		if p.Status == Folded {
@@ -160,7 +160,7 @@ func TestSlowSummarizer(t *testing.T) {
 // The client's key is not used for summaries while its quota is low.
 func TestClientsQuotaIsSpared(t *testing.T) {
 	loadCounter(t)
-	list := append(talk("quota", 8, 400), msg{"user", "go on"})
+	list := append(talk("quota", 8), msg{"user", "go on"})
 	synctest.Test(t, func(t *testing.T) {
 		w := &writer{}
 		cl := newClient(t, w, nil)
@@ -171,14 +171,14 @@ func TestClientsQuotaIsSpared(t *testing.T) {
 		if n := len(w.questions()); n != 0 {
 			t.Fatalf("asked %d times right after a 429", n)
 		}
-		time.Sleep(61 * time.Second)
-		cl.header.Set("x-ratelimit-limit-tokens", "10000")
-		cl.header.Set("x-ratelimit-remaining-tokens", "900")
+		later(61 * time.Second)
+		cl.header.Set("X-Ratelimit-Limit-Tokens", "10000")
+		cl.header.Set("X-Ratelimit-Remaining-Tokens", "900")
 		cl.turn(list)
 		if n := len(w.questions()); n != 0 {
 			t.Fatalf("asked %d times with the quota low", n)
 		}
-		cl.header.Set("x-ratelimit-remaining-tokens", "9000")
+		cl.header.Set("X-Ratelimit-Remaining-Tokens", "9000")
 		cl.turn(list)
 		if n := len(w.questions()); n == 0 {
 			t.Error("never asked again")
@@ -191,7 +191,7 @@ func TestNoJobForRefusedRequest(t *testing.T) {
 	w := &writer{}
 	cl := newClient(t, w, nil)
 	cl.status = 400
-	cl.turn(append(talk("refused", 8, 400), msg{"user", "go on"}))
+	cl.turn(append(talk("refused", 8), msg{"user", "go on"}))
 	if n := len(w.questions()); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
@@ -201,7 +201,7 @@ func TestNoJobForRefusedRequest(t *testing.T) {
 func TestStoreThatAlwaysFails(t *testing.T) {
 	w := &writer{}
 	cl := newClient(t, w, func(o *Options) { o.Store = storetest.Failing(errors.New("scripted")) })
-	full := talk("store", 20, 400)
+	full := talk("store", 20)
 	for turn := 1; turn <= 20; turn++ {
 		body := []byte(fmt.Sprintf(`{"model":"gpt-4o","messages":%s}`, mustJSON(t, full[:2*turn])))
 		p, err := cl.c.Plan(t.Context(), Request{Tenant: cl.tenant, Body: body})
@@ -215,7 +215,7 @@ func TestStoreThatAlwaysFails(t *testing.T) {
 		cl.c.Finished(p, Usage{})
 	}
 	cl.settle()
-	if got := cl.c.opt.Observer.(*events).failed["Newest"]; got == 0 {
+	if got := cl.events().failed["Newest"]; got == 0 {
 		t.Error("the failures were not counted")
 	}
 	if n := len(w.questions()); n != 0 {
@@ -234,7 +234,7 @@ func (halfStore) PutIfAbsent(context.Context, string, string, []byte, time.Durat
 func TestStoreErrorsDoNotMakeItRest(t *testing.T) {
 	w := &writer{}
 	cl := newClient(t, w, func(o *Options) { o.Store = halfStore{o.Store} })
-	list := append(talk("half", 8, 400), msg{"user", "go on"})
+	list := append(talk("half", 8), msg{"user", "go on"})
 	cl.turn(list)
 	cl.turn(list)
 	if n := len(w.questions()); n != 2 {
@@ -245,7 +245,7 @@ func TestStoreErrorsDoNotMakeItRest(t *testing.T) {
 // A record that cannot be read is counted, and the request goes out whole.
 func TestBrokenRecord(t *testing.T) {
 	cl := newClient(t, &writer{}, nil)
-	list := append(talk("broken", 8, 400), msg{"user", "go on"})
+	list := append(talk("broken", 8), msg{"user", "go on"})
 	p, _ := cl.plan(list)
 	cl.settle()
 	last := p.view.bounds[len(p.view.bounds)-1]
@@ -276,11 +276,11 @@ func TestJobsAreBounded(t *testing.T) {
 			}}
 			cl := newClient(t, w, tc.change)
 			for i := range 10 {
-				cl.plan(append(talk(fmt.Sprint("conversation ", i), 8, 400), msg{"user", "go on"}))
+				cl.plan(append(talk(fmt.Sprint("conversation ", i), 8), msg{"user", "go on"}))
 			}
 			close(release)
 			cl.settle()
-			if got := cl.c.opt.Observer.(*events).dropped[tc.want]; got < 5 {
+			if got := cl.events().dropped[tc.want]; got < 5 {
 				t.Errorf("%d jobs dropped for %q", got, tc.want)
 			}
 		})
@@ -295,7 +295,7 @@ func TestCloseCancels(t *testing.T) {
 		<-ctx.Done()
 		return Answer{}, ctx.Err()
 	}), nil)
-	list := append(talk("close", 8, 400), msg{"user", "go on"})
+	list := append(talk("close", 8), msg{"user", "go on"})
 	cl.plan(list)
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())

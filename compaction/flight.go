@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,8 +16,7 @@ import (
 type flight struct {
 	c      *Compactor
 	queue  chan *job
-	ctx    context.Context // of all jobs; ends when Close gives up waiting
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of all jobs; called when Close gives up waiting
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex // protects what follows, and sending on queue
@@ -36,12 +36,13 @@ const (
 func newFlight(c *Compactor) *flight {
 	f := &flight{c: c, queue: make(chan *job, c.opt.Queue), busy: map[string]bool{}, idle: make(chan struct{})}
 	close(f.idle)
-	f.ctx, f.cancel = context.WithCancel(context.Background())
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(context.Background())
 	for range c.opt.Workers {
 		f.wg.Go(func() {
 			for j := range f.queue {
 				c.opt.Observer.QueueDepth(len(f.queue))
-				f.run(j)
+				f.run(ctx, j)
 			}
 		})
 	}
@@ -123,9 +124,9 @@ func (f *flight) close(ctx context.Context) error {
 
 // run makes one job's fold under a lease, and lets the conversation rest if
 // the summarizer was at fault.
-func (f *flight) run(j *job) {
+func (f *flight) run(all context.Context, j *job) {
 	defer f.done(j)
-	ctx, cancel := context.WithDeadline(f.ctx, j.deadline)
+	ctx, cancel := context.WithDeadline(all, j.deadline)
 	defer cancel()
 	if j.caller.Load() == nil {
 		f.c.opt.Observer.JobDropped("expired")
@@ -150,7 +151,7 @@ func (f *flight) run(j *job) {
 	case errors.As(err, &stored), errors.Is(err, context.Canceled), errors.Is(err, errSpared):
 		f.c.opt.Log.Warn("fold not made", slog.Any("error", err))
 	default:
-		f.fail(j)
+		f.fail(all, j)
 		f.c.opt.Log.Warn("fold not made, the conversation rests", slog.Any("error", err))
 	}
 }
@@ -202,8 +203,8 @@ func (f *flight) lease(ctx context.Context, cancel func(), space string) (releas
 // fold meanwhile, or noted that the conversation rests.
 func (f *flight) overtaken(ctx context.Context, j *job) bool {
 	keys := make([]string, 0, len(j.bounds))
-	for i := len(j.bounds) - 1; i >= 0; i-- {
-		keys = append(keys, j.bounds[i].key)
+	for _, b := range slices.Backward(j.bounds) {
+		keys = append(keys, b.key)
 	}
 	found, _, err := f.c.opt.Store.Newest(ctx, j.space, keys)
 	if err != nil {
@@ -254,16 +255,18 @@ func (f *flight) failures(ctx context.Context, j *job) (n int, until time.Time) 
 
 // fail lets the conversation rest, here and in the store. The mark outlives
 // the rest, so that the next failure in a row rests longer.
-func (f *flight) fail(j *job) {
-	// The job's own context may be what ended.
-	ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+//
+// all is the context of all jobs: the job's own may be what ended.
+func (f *flight) fail(all context.Context, j *job) {
+	ctx, cancel := context.WithTimeout(all, time.Second)
 	defer cancel()
 	n, _ := f.failures(ctx, j)
 	rest := backoff(failRest, n)
 	until := f.c.opt.Now().Add(rest)
 	f.c.gates.restUntil(j.space+j.base, until)
-	value := strconv.FormatInt(until.UnixMilli(), 10)
-	if _, err := f.c.opt.Store.PutIfAbsent(ctx, j.space, j.markKey(min(n+1, maxMarks)), []byte(value), 3*rest); err != nil {
+	mark := j.markKey(min(n+1, maxMarks))
+	value := strconv.AppendInt(nil, until.UnixMilli(), 10)
+	if _, err := f.c.opt.Store.PutIfAbsent(ctx, j.space, mark, value, 3*rest); err != nil {
 		f.c.opt.Observer.StoreFailed("PutIfAbsent", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -54,7 +53,7 @@ func (cl *client) plan(list any) (*Plan, []json.RawMessage) {
 	if err != nil {
 		cl.t.Fatalf("Plan: %v", err)
 	}
-	var out struct{ Messages []json.RawMessage }
+	var out conversation
 	if err := json.Unmarshal(p.Body, &out); err != nil {
 		cl.t.Fatalf("outgoing body: %v", err)
 	}
@@ -130,6 +129,17 @@ type events struct {
 	depth   int
 }
 
+func (cl *client) events() *events {
+	e, ok := cl.c.opt.Observer.(*events)
+	if !ok {
+		cl.t.Fatal("the Compactor has another observer")
+	}
+	return e
+}
+
+// later lets time go by in a synctest bubble.
+func later(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the clock is synctest's
+
 func newEvents() *events {
 	return &events{results: map[Result]int{}, failed: map[string]int{}, dropped: map[string]int{}}
 }
@@ -175,7 +185,7 @@ func newClient(t *testing.T, w Summarizer, change func(*Options)) *client {
 	}
 	o := Options{
 		Store: memstore.New(memstore.Options{}), Tokens: counter, Windows: windows, Summarizer: w,
-		Observer: newEvents(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Trigger: trigger, Share: 1,
+		Observer: newEvents(), Log: slog.New(slog.DiscardHandler), Trigger: trigger, Share: 1,
 	}
 	if change != nil {
 		change(&o)
@@ -194,9 +204,10 @@ func newClient(t *testing.T, w Summarizer, change func(*Options)) *client {
 	return &client{t: t, c: c, model: "gpt-4o", tenant: "tenant-a", status: 200, header: http.Header{}}
 }
 
-// talk is a conversation of n completed turns of about size bytes a message,
+// talk is a conversation of n completed turns of about 400 bytes a message,
 // after a system message, each message different from every other.
-func talk(seed string, n, size int) []msg {
+func talk(seed string, n int) []msg {
+	const size = 400
 	list := []msg{{"system", "You are a planner. Be brief and exact."}}
 	for i := range n {
 		list = append(list,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 // new user message.
 func built(t *testing.T, cl *client, list []msg) []msg {
 	t.Helper()
-	list = append(list[:len(list):len(list)], msg{"user", "and now?"})
+	list = append(slices.Clip(list), msg{"user", "and now?"})
 	cl.turn(list)
 	p, _ := cl.turn(list)
 	if p.Status != Folded {
@@ -60,7 +61,7 @@ func TestFoldBelongsToItsMessages(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			cl := newClient(t, &writer{}, nil)
-			list := built(t, cl, talk("identity", 8, 400))
+			list := built(t, cl, talk("identity", 8))
 			p, out := cl.plan(tc.change(cl, list))
 			if p.Status != tc.want {
 				t.Errorf("status %s, want %s", p.Status, tc.want)
@@ -77,13 +78,13 @@ func TestFoldBelongsToItsMessages(t *testing.T) {
 
 // Two conversations that open with "hi" fold independently.
 func TestSameGreeting(t *testing.T) {
-	w := &writer{answer: func(n int, q Question) (Answer, error) {
+	w := &writer{answer: func(_ int, q Question) (Answer, error) {
 		return Answer{Text: "It was about " + map[bool]string{true: "boats", false: "trains"}[strings.Contains(q.Transcript, "boats")], Finish: "stop"}, nil
 	}}
 	cl := newClient(t, w, nil)
 	open := []msg{{"system", "s"}, {"user", "hi"}, {"assistant", "Hello!"}}
-	a := append(open[:3:3], talk("boats", 8, 400)[1:]...)
-	b := append(open[:3:3], talk("trains", 8, 400)[1:]...)
+	a := slices.Concat(open, talk("boats", 8)[1:])
+	b := slices.Concat(open, talk("trains", 8)[1:])
 	a, b = append(a, msg{"user", "go on"}), append(b, msg{"user", "go on"})
 	cl.plan(a)
 	cl.plan(b) // while the other's job may be in flight
@@ -111,7 +112,7 @@ func TestFork(t *testing.T) {
 		return a, nil
 	}}
 	cl := newClient(t, w, nil)
-	trunk := talk("trunk", 30, 400)
+	trunk := talk("trunk", 30)
 	for turn := 1; turn <= 30; turn++ {
 		cl.turn(trunk[:2*turn])
 	}
@@ -121,7 +122,7 @@ func TestFork(t *testing.T) {
 	if !bytes.Contains(p.Body, []byte("late")) {
 		t.Fatal("the trunk's fold does not reach far enough for this test")
 	}
-	branch := append(trunk[:31:31], talk("branch", 2, 400)[1:]...) // 15 turns shared
+	branch := slices.Concat(trunk[:31], talk("branch", 2)[1:]) // 15 turns shared
 	branch = append(branch, msg{"user", "go on"})
 	fork, _ := cl.plan(branch)
 	if fork.Status != Folded {
@@ -144,11 +145,11 @@ func TestSlidingWindowClient(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &writer{}
 				cl := newClient(t, w, nil)
-				full := talk("slide", 100, 400)[1:]
+				full := talk("slide", 100)[1:]
 				for turn := range 60 {
 					window := full[2*turn : 2*turn+31]
 					cl.turn(append([]msg{{"system", "s"}}, window...))
-					time.Sleep(pause)
+					later(pause)
 				}
 				n := len(w.questions())
 				t.Logf("%d summaries in 60 turns", n)
@@ -189,9 +190,9 @@ func TestSessionsFirstUserMessage(t *testing.T) {
 	for _, system := range [][]msg{nil, {{"system", "s"}}} {
 		seen := map[string]bool{}
 		for i := range 10 {
-			list := append(system[:len(system):len(system)], msg{"user", fmt.Sprintf("question %d", i)})
+			list := slices.Concat(system, []msg{{"user", fmt.Sprintf("question %d", i)}})
 			s := sessionOf(t, cl, list)
-			longer := append(list, msg{"assistant", "a"}, msg{"user", "b"})
+			longer := slices.Concat(list, []msg{{"assistant", "a"}, {"user", "b"}})
 			if got := sessionOf(t, cl, longer); got != s || s == "" {
 				t.Errorf("the session was %q, and %q a turn later", s, got)
 			}
@@ -209,7 +210,7 @@ func TestSessionsFirstUserMessage(t *testing.T) {
 // Lessons 4 and 5: an explicit name is a namespace. An agent and its helpers
 // that share it, and the system prompt, have counters and folds of their own.
 func TestSessionsSubAgents(t *testing.T) {
-	w := &writer{answer: func(n int, q Question) (Answer, error) {
+	w := &writer{answer: func(_ int, q Question) (Answer, error) {
 		i := strings.Index(q.Transcript, "agent-")
 		return Answer{Text: "About " + q.Transcript[i:i+7], Finish: "stop"}, nil
 	}}
@@ -217,7 +218,7 @@ func TestSessionsSubAgents(t *testing.T) {
 	cl.session = "run 7"
 	var lists [][]msg
 	for i := range 5 {
-		lists = append(lists, append(talk(fmt.Sprintf("agent-%d", i), 8, 400), msg{"user", "go on"}))
+		lists = append(lists, append(talk(fmt.Sprintf("agent-%d", i), 8), msg{"user", "go on"}))
 	}
 	for _, list := range lists {
 		cl.plan(list)
@@ -263,7 +264,7 @@ func rows(t *testing.T, cl *client) []map[string]string {
 func TestClientCompactsItself(t *testing.T) {
 	cl := newClient(t, &writer{}, nil)
 	cl.session = "mine"
-	list := built(t, cl, talk("own", 10, 400))
+	list := built(t, cl, talk("own", 10))
 	own := append([]msg{list[0], {"user", "summary of earlier work: we planned"}}, list[len(list)-5:]...)
 	p, out := cl.plan(own)
 	if len(out) != len(own) || strings.Contains(string(p.Body), foldOpening) {
@@ -282,9 +283,9 @@ func TestClientCompactsItself(t *testing.T) {
 func TestNoNearestMatch(t *testing.T) {
 	cl := newClient(t, &writer{}, nil)
 	open := []msg{{"system", "s"}, {"user", "fix the tests"}, {"assistant", "Which ones?"}}
-	a := append(open[:3:3], talk("first", 10, 400)[1:]...)
+	a := slices.Concat(open, talk("first", 10)[1:])
 	built(t, cl, a)
-	b := append(open[:3:3], talk("second", 1, 400)[1:]...)
+	b := slices.Concat(open, talk("second", 1)[1:])
 	b = append(b, msg{"user", "go on"})
 	p, _ := cl.plan(b)
 	if p.Status != Verbatim || !bytes.Equal(p.Body, p.request.Body) {

@@ -3,6 +3,7 @@ package compaction
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -71,15 +72,6 @@ func newJob(v *view, f applied, cut int, urgent bool) *job {
 
 // size is what the job holds, in bytes.
 func (j *job) size() int64 { return int64(cap(j.copied)) + int64(len(j.cost)+len(j.bounds)*4)*8 }
-
-// tokens is about what the job's question will cost.
-func (j *job) tokens() int {
-	n := summaryTokens(j.trigger)
-	for _, c := range j.cost {
-		n += c
-	}
-	return n
-}
 
 // pass is one question: messages that one summarizer can read at once.
 type pass struct {
@@ -163,7 +155,7 @@ func (c *Compactor) make(ctx context.Context, j *job) (key string, err error) {
 		if err != nil {
 			return key, err
 		}
-		roots = c.merge(ctx, j, append(roots[:len(roots):len(roots)], next))
+		roots = c.merge(ctx, j, append(slices.Clip(roots), next))
 		if key, err = c.put(ctx, j, p.end, roots); err != nil {
 			return key, err
 		}

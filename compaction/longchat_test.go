@@ -12,7 +12,7 @@ import (
 func TestLongChat(t *testing.T) {
 	w := &writer{}
 	cl := newClient(t, w, func(o *Options) { o.Share = 0.5 })
-	full := talk("trip", 60, 400)
+	full := talk("trip", 60)
 
 	var folded, changes, generations int
 	var before []json.RawMessage
@@ -23,7 +23,7 @@ func TestLongChat(t *testing.T) {
 		if p.Status == Folded {
 			folded++
 			for i, m := range list {
-				if !contains(out, m) {
+				if !contains(t, out, m) {
 					missing[i] = true
 				}
 			}
@@ -77,8 +77,7 @@ func TestLongChat(t *testing.T) {
 // checkPlain checks what goes out for a plain chat.
 func checkPlain(t *testing.T, turn int, list []msg, out []json.RawMessage) {
 	t.Helper()
-	first, _ := json.Marshal(list[0])
-	last, _ := json.Marshal(list[len(list)-1])
+	first, last := []byte(mustJSON(t, list[0])), []byte(mustJSON(t, list[len(list)-1]))
 	if !bytes.Equal(out[0], first) {
 		t.Fatalf("turn %d: begins with %s, not with the system message", turn, out[0])
 	}
@@ -99,8 +98,9 @@ func checkPlain(t *testing.T, turn int, list []msg, out []json.RawMessage) {
 	}
 }
 
-func contains(out []json.RawMessage, m msg) bool {
-	raw, _ := json.Marshal(m)
+func contains(t *testing.T, out []json.RawMessage, m msg) bool {
+	t.Helper()
+	raw := []byte(mustJSON(t, m))
 	for _, o := range out {
 		if bytes.Equal(o, raw) {
 			return true
@@ -125,7 +125,7 @@ func extends(before, after []json.RawMessage) bool {
 // The same state and the same request give the same bytes.
 func TestPlanIsDeterministic(t *testing.T) {
 	cl := newClient(t, &writer{}, nil)
-	full := talk("same", 12, 400)
+	full := talk("same", 12)
 	for turn := 1; turn <= 12; turn++ {
 		cl.turn(full[:2*turn])
 	}

@@ -1,6 +1,8 @@
 package compaction
 
 import (
+	"slices"
+
 	"github.com/pleat-proxy/pleat/compaction/tokens"
 	"github.com/pleat-proxy/pleat/compaction/window"
 )
@@ -21,11 +23,10 @@ type view struct {
 	output  int        // tokens reserved for the answer
 }
 
-// look groups a request and finds its boundaries, counts and limits. costs
-// gives the tokens of each message.
-func look(r *request, enc tokens.Encoder, limits window.Limits, t Trigger, costs func(*request, tokens.Encoder) []int) *view {
-	v := &view{r: r, h: group(r), enc: enc, limits: limits}
-	v.cost = costs(r, enc)
+// look groups a request and finds its boundaries, counts and limits. cost is
+// the tokens of each message.
+func look(r *request, enc tokens.Encoder, limits window.Limits, t Trigger, cost []int) *view {
+	v := &view{r: r, h: group(r), enc: enc, limits: limits, cost: cost}
 	v.extra = r.extraTokens(enc)
 	for i, c := range v.h.chunks(r) {
 		v.byChunk[c] += v.cost[i]
@@ -143,8 +144,7 @@ func (v *view) next(f applied) (cut int, urgent bool, why gate) {
 // tail would still pass the trigger, the next one is taken.
 func (v *view) cut(f applied, first int) int {
 	tail, sum := v.h.done, 0
-	for i := len(v.h.steps) - 1; i >= 0; i-- {
-		s := v.h.steps[i]
+	for i, s := range slices.Backward(v.h.steps) {
 		if s.to > v.h.done {
 			continue
 		}

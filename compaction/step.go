@@ -1,5 +1,7 @@
 package compaction
 
+import "slices"
+
 // history is a request's unpinned messages, grouped. Positions in it count
 // unpinned messages only, so that a system message more or less moves nothing.
 type history struct {
@@ -82,9 +84,9 @@ func (h *history) findSteps(r *request) {
 
 // turnAt returns the turn that position pos stands in.
 func (h *history) turnAt(pos int) turn {
-	for i := len(h.turns) - 1; i >= 0; i-- {
-		if h.turns[i].from <= pos {
-			return h.turns[i]
+	for _, t := range slices.Backward(h.turns) {
+		if t.from <= pos {
+			return t
 		}
 	}
 	return turn{}
@@ -96,8 +98,8 @@ func (h *history) turnAt(pos int) turn {
 // and before the first message that a transcript cannot carry.
 func (h *history) foldable(r *request) int {
 	limit := h.done
-	for i := len(h.steps) - 1; i >= 0; i-- {
-		if s := h.steps[i]; s.to <= h.done {
+	for _, s := range slices.Backward(h.steps) {
+		if s.to <= h.done {
 			limit = s.from
 			break
 		}
