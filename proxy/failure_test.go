@@ -216,3 +216,30 @@ func TestErrorsSayNothingPrivate(t *testing.T) {
 		t.Errorf("envelope: %s", body)
 	}
 }
+
+// A body that ends early or is garbled goes nowhere.
+func TestUnfinishedBody(t *testing.T) {
+	for name, c := range map[string]struct{ rest, status, log string }{
+		"client leaves": {"Content-Length: 100\r\n\r\n{", "", `"status":499`},
+		"bad chunks":    {"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n", "HTTP/1.1 400", `"status":400`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, requests := recordingUpstream(t)
+			r := newRig(t, base, nil)
+			conn, err := net.Dial("tcp", r.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\n"+c.rest)
+			conn.(*net.TCPConn).CloseWrite()
+			if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), c.status) {
+				t.Errorf("got %q", answer)
+			}
+			r.Close()
+			if len(requests) != 0 || !strings.Contains(r.log.String(), c.log) {
+				t.Errorf("%d requests went upstream, log %s", len(requests), r.log)
+			}
+		})
+	}
+}

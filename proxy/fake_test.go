@@ -16,6 +16,7 @@ import (
 type fakeCompactor struct {
 	plan      func(compaction.Request) (*compaction.Plan, error)
 	responded func(status int)
+	finished  func()
 
 	mu       sync.Mutex
 	requests []compaction.Request
@@ -57,6 +58,9 @@ func (f *fakeCompactor) Finished(_ *compaction.Plan, u compaction.Usage) {
 	f.usages = append(f.usages, u)
 	f.mu.Unlock()
 	f.ended <- u
+	if f.finished != nil {
+		f.finished()
+	}
 }
 
 // last returns the newest request that was planned.

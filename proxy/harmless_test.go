@@ -12,24 +12,33 @@ import (
 // A fault in the compactor costs nobody a request, is counted, and leaves no
 // text in the log.
 func TestPanicsAreContained(t *testing.T) {
-	base, _ := recordingUpstream(t)
-	r := newRig(t, base, nil)
-	r.fake.plan = func(compaction.Request) (*compaction.Plan, error) { panic("secret text") }
-	if res, _ := r.post(t, "{}"); res.Header.Get("X-Pleat-Status") != "degraded" {
-		t.Errorf("status %q", res.Header.Get("X-Pleat-Status"))
-	}
-	r.fake.plan = nil
-	r.fake.responded = func(int) { panic("secret text") }
-	if res, body := r.post(t, "{}"); res.StatusCode != 200 || !strings.Contains(body, "hi") {
-		t.Errorf("got %d %q", res.StatusCode, body)
-	}
-	for _, part := range []string{"plan", "responded"} {
-		if got := r.metric(t, "pleat_failures_total", "part="+part); got != 1 {
-			t.Errorf("%s: %v failures counted, want 1", part, got)
-		}
-	}
-	if strings.Contains(r.log.String(), "secret") || !strings.Contains(r.log.String(), `"part":"responded"`) {
-		t.Errorf("log: %s", r.log)
+	bug := func() { panic("secret text") }
+	for part, plant := range map[string]func(*fakeCompactor){
+		"plan": func(f *fakeCompactor) {
+			f.plan = func(compaction.Request) (*compaction.Plan, error) { bug(); return nil, nil }
+		},
+		"responded": func(f *fakeCompactor) { f.responded = func(int) { bug() } },
+		"finished":  func(f *fakeCompactor) { f.finished = bug },
+	} {
+		t.Run(part, func(t *testing.T) {
+			base, requests := recordingUpstream(t)
+			r := newRig(t, base, nil)
+			plant(r.fake)
+			res, body := r.post(t, "{ }")
+			if up := <-requests; up.body != "{ }" || res.StatusCode != 200 || !strings.Contains(body, "hi") {
+				t.Errorf("sent %q, got %d %q", up.body, res.StatusCode, body)
+			}
+			if degraded := res.Header.Get("X-Pleat-Status") == "degraded"; degraded != (part == "plan") {
+				t.Errorf("X-Pleat-Status: %s", res.Header.Get("X-Pleat-Status"))
+			}
+			r.Close() // waits for the handler
+			if got := r.metric(t, "pleat_failures_total", "part="+part); got != 1 {
+				t.Errorf("%v failures counted, want 1", got)
+			}
+			if log := r.log.String(); strings.Contains(log, "secret") || !strings.Contains(log, `"part":"`+part+`"`) {
+				t.Errorf("log: %s", log)
+			}
+		})
 	}
 }
 
