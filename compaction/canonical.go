@@ -17,6 +17,7 @@ const errNotCanonical scanError = "no canonical form"
 // Numbers stay as spelled: what 1.0 and 1 mean is the reader's affair.
 type canonicalizer struct {
 	scanner
+
 	out   []byte
 	omit  omission
 	open  []member // of the objects being written, outermost first

@@ -32,10 +32,14 @@ type conversation struct {
 // peek is what the checks need to know of a message; it is read by
 // encoding/json and shares no code with what it checks.
 type peek struct {
-	Role   string                `json:"role"`
-	CallID string                `json:"tool_call_id"`
-	Calls  []struct{ ID string } `json:"tool_calls"`
-	Legacy json.RawMessage       `json:"function_call"`
+	Role   string          `json:"role"`
+	CallID string          `json:"tool_call_id"`
+	Calls  []peekCall      `json:"tool_calls"`
+	Legacy json.RawMessage `json:"function_call"`
+}
+
+type peekCall struct {
+	ID string `json:"id"`
 }
 
 func peeks(t testing.TB, list []json.RawMessage) []peek {

@@ -55,6 +55,7 @@ func (r *request) partTokens(p part, e tokens.Encoder) int {
 		if p.attachment(r.body).inline {
 			return tokens.FileTokens // of encoded data, the length says nothing
 		}
+	default: // counted as the text that it is
 	}
 	return e.CountBytes(p.in(r.body))
 }

@@ -27,7 +27,7 @@ func TestTokensOfAMessage(t *testing.T) {
 		"a name":           {`{"role":"user","name":"ann","content":"x"}`, base("user") + tokens.NameOverhead + e.Count("ann") + e.Count("x")},
 		"a refusal":        {assistantWith(`"refusal":"I cannot"`), base("assistant") + e.Count("I cannot")},
 		"reasoning":        {assistantWith(`"reasoning_content":"well, well"`), base("assistant") + e.Count("well, well")},
-		"reasoning twice":  {assistantWith(`"reasoning":"well, well, well","reasoning_details":[{}]`), base("assistant") + e.Count("well, well, well")},
+		"reasoning twice":  {assistantWith(`"reasoning":"so, so it went","reasoning_details":[{}]`), base("assistant") + e.Count("so, so it went")},
 		"a call":           {callWith(`"{\"a\": 1}"`), base("assistant") + e.Count("f") + e.Count(`{"a": 1}`)},
 		"a custom call":    {assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"go on"}}]`), base("assistant") + e.Count("f") + e.Count("go on")},
 		"a legacy call":    {assistantWith(`"function_call":{"name":"f","arguments":"{}"}`), base("assistant") + e.Count("f") + e.Count("{}")},

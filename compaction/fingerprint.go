@@ -46,11 +46,15 @@ type meaning struct {
 	canonical canonicalizer
 }
 
+//nolint:gochecknoglobals // a pool belongs to the process; it never changes what is computed
 var meanings = sync.Pool{New: func() any { return new(meaning) }}
 
 // fingerprint fills in fp and size of all messages.
 func (r *request) fingerprint() {
-	w := meanings.Get().(*meaning)
+	w, ok := meanings.Get().(*meaning)
+	if !ok {
+		w = new(meaning)
+	}
 	w.scanner = scanner{text: r.body, limit: maxDepth, keys: w.scanner.keys[:0]}
 	for i := range r.messages {
 		m := &r.messages[i]
@@ -74,7 +78,7 @@ func (w *meaning) write(m *message) {
 		w.quoted(tagName, f.name.in(body))
 	}
 	if m.role == roleTool || m.role == roleFunction {
-		w.out = binary.BigEndian.AppendUint64(append(w.out, tagAnswers), uint64(m.answers+1))
+		w.out = binary.BigEndian.AppendUint64(append(w.out, tagAnswers), uint64(m.answers+1)) //nolint:gosec // -1 or an index
 	}
 	m.parts(&w.scanner, func(p part) { w.part(body, p) })
 	if f.refusal.len() > len(`""`) {
@@ -108,6 +112,7 @@ func (w *meaning) call(body []byte, c call) {
 	case callOther:
 		w.json(tagOtherCall, tagRawCall, c.in(body), omitMarks|omitID)
 		return
+	default: // a function's
 	}
 	w.quoted(tag, c.name.in(body))
 	raw := c.arguments.in(body)
@@ -150,7 +155,7 @@ func (w *meaning) begin(tag byte) (at int) {
 }
 
 func (w *meaning) finish(at int) {
-	binary.BigEndian.PutUint64(w.out[at-lengthSize:at], uint64(len(w.out)-at))
+	binary.BigEndian.PutUint64(w.out[at-lengthSize:at], uint64(len(w.out)-at)) //nolint:gosec // at is no more
 }
 
 // parts calls visit with the parts of the content of m, which s scanned.

@@ -51,8 +51,9 @@ func (k kind) String() string {
 		return "audio"
 	case kindFile:
 		return "file"
+	default:
+		return "other"
 	}
-	return "other"
 }
 
 // input is what a call passes: the text of its arguments, or their JSON where
@@ -76,6 +77,7 @@ func (p part) note(body []byte) string {
 		return string(decoded(p.text.in(body)))
 	case kindJSON:
 		return string(p.in(body))
+	default:
 	}
 	a := p.attachment(body)
 	for _, note := range []string{a.filename, a.media} {

@@ -27,6 +27,7 @@ type request struct {
 // message is one element of messages. Spans of members that are absent are empty.
 type message struct {
 	span
+
 	role    role
 	calls   []string    // ids of its tool calls in order; a legacy function_call is one call with id ""
 	answers int         // which call of the nearest assistant message before it a result answers; -1 none

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -80,8 +80,7 @@ func showBypass(r *request) any   { return r.bypass }
 func showList(r *request) any     { return string(r.list.in(r.body)) }
 
 func showLimit(r *request) any {
-	n, _ := json.Marshal(r.maxOutput)
-	return r.limitField + " " + string(n)
+	return r.limitField + " " + strconv.Itoa(r.maxOutput)
 }
 
 func showExtras(r *request) any {
@@ -164,8 +163,7 @@ func TestScanRefuses(t *testing.T) {
 func manyMembers() string {
 	var b strings.Builder
 	for i := range maxMembers {
-		n, _ := json.Marshal(i)
-		b.WriteString(`,"k` + string(n) + `":0`)
+		b.WriteString(`,"k` + strconv.Itoa(i) + `":0`)
 	}
 	return b.String()
 }
@@ -295,14 +293,7 @@ func TestExampleMessages(t *testing.T) {
 // where the collection is not at hand.
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
-	root := os.Getenv("PLEAT_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "corpora")
-	}
-	names, err := filepath.Glob(filepath.Join(root, "conversations", "*", "*.json"))
-	if err != nil || len(names) == 0 {
-		t.Skip("no corpora here")
-	}
+	names := corpora(t)
 	all := make(map[string][]byte, len(names))
 	for _, name := range names {
 		body, err := os.ReadFile(name)

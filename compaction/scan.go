@@ -85,21 +85,21 @@ func (s *scanner) end() error {
 
 // value passes one value and returns where it stands.
 func (s *scanner) value() (span, error) {
-	c := s.peek()
+	next := s.peek()
 	from := s.pos
 	var err error
-	switch {
-	case c == '"':
+	switch next {
+	case '"':
 		return s.str()
-	case c == '{':
+	case '{':
 		err = s.skipObject()
-	case c == '[':
+	case '[':
 		err = s.array(s.skip)
-	case c == 't':
+	case 't':
 		err = s.literal("true")
-	case c == 'f':
+	case 'f':
 		err = s.literal("false")
-	case c == 'n':
+	case 'n':
 		err = s.literal("null")
 	default:
 		err = s.number()

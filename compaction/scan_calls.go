@@ -5,6 +5,7 @@ const errCalls scanError = "a tool call is not understood"
 // call is one tool call. Spans of what is absent are empty.
 type call struct {
 	span
+
 	kind      callKind
 	id        span // a string
 	name      span // a string

@@ -71,9 +71,9 @@ func (m *message) readMember(s *scanner, key []byte) (err error) {
 	case "tool_calls":
 		err = m.readCalls(s)
 	case "function_call":
-		var real bool
+		var filled bool
 		var c call
-		if c, real, err = s.legacyCall(); real {
+		if c, filled, err = s.legacyCall(); filled {
 			f.legacyCall = c.span
 		}
 	case "audio":
@@ -150,6 +150,7 @@ func (r *request) match() {
 					break
 				}
 			}
+		default: // neither calls nor answers
 		}
 	}
 }

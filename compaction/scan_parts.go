@@ -18,6 +18,7 @@ const (
 // quotes included; it is empty for kinds that have none.
 type part struct {
 	span
+
 	kind kind
 	text span
 }
@@ -117,6 +118,7 @@ func (p part) blank() bool {
 		return true
 	case kindText, kindRefusal:
 		return p.text.len() <= len(`""`)
+	default:
+		return false
 	}
-	return false
 }

@@ -169,7 +169,7 @@ func appendDecoded(dst, raw []byte) []byte {
 		r, size := unescape(raw[before:])
 		n += before
 		if r < utf8.RuneSelf {
-			dst[n] = byte(r)
+			dst[n] = byte(r) //nolint:gosec // less than utf8.RuneSelf
 			n++
 		} else {
 			n += utf8.EncodeRune(dst[n:], r)
