@@ -132,7 +132,11 @@ func contentText(raw json.RawMessage) (text, refusal string) {
 	}
 	var b strings.Builder
 	for _, raw := range list {
-		var part struct{ Type, Text, Refusal string }
+		var part struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		}
 		if json.Unmarshal(raw, &part) != nil {
 			continue
 		}
@@ -158,7 +162,10 @@ func present(raw json.RawMessage) bool {
 
 // isCall reports whether a function_call calls anything.
 func isCall(raw json.RawMessage) bool {
-	var call struct{ Name, Arguments string }
+	var call struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
 	if json.Unmarshal(raw, &call) == nil {
 		return call.Name != "" || call.Arguments != ""
 	}

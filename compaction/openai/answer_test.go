@@ -182,8 +182,10 @@ func TestRecordedAnswers(t *testing.T) {
 		}
 		var is struct {
 			Choices []struct {
-				Message struct{ Content any }
-			}
+				Message struct {
+					Content any `json:"content"`
+				} `json:"message"`
+			} `json:"choices"`
 		}
 		if json.Unmarshal(body, &is) != nil || len(is.Choices) == 0 {
 			continue
@@ -211,7 +213,9 @@ func FuzzDecode(f *testing.F) {
 		if failure != nil && (failure.Err == nil || answer != compaction.Answer{}) {
 			t.Errorf("answer %+v, failure %+v", answer, failure)
 		}
-		failureOf(http.StatusBadRequest, body)
+		if f := failureOf(http.StatusBadRequest, body); f.Err == nil || f.Status != http.StatusBadRequest {
+			t.Errorf("failure %+v", f)
+		}
 	})
 }
 

@@ -76,12 +76,14 @@ func question(t *testing.T, target string) compaction.Question {
 // sent is a request as it left, with its body decoded.
 type sent struct {
 	*http.Request
+
 	body map[string]any
 }
 
 // record returns a transport that keeps what is sent and answers in turn, the
 // last answer again and again.
 func record(t *testing.T, requests *[]sent, answers ...func() *http.Response) http.RoundTripper {
+	t.Helper()
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		var s sent
 		s.Request = r

@@ -17,6 +17,7 @@ import (
 // again.
 type failure struct {
 	compaction.AskError
+
 	transport bool   // no whole answer arrived: asking again may help
 	code      string // the upstream's own code or type, "" if it gave none
 }
@@ -89,6 +90,7 @@ func errorIn(body []byte) upstreamError {
 	}
 	var envelope struct {
 		upstreamError
+
 		Error json.RawMessage `json:"error"`
 	}
 	_ = json.Unmarshal(body, &envelope) // a body of another form has no code to show

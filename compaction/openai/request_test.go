@@ -31,7 +31,10 @@ func TestRequestIsBuiltFromScratch(t *testing.T) {
 	if r.body["max_completion_tokens"] != float64(100+ReasoningAllowance) {
 		t.Errorf("limit %v", r.body["max_completion_tokens"])
 	}
-	messages, _ := json.Marshal(r.body["messages"])
+	messages, err := json.Marshal(r.body["messages"])
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := `[{"content":"Write a summary.","role":"system"},{"content":"=====\n` + secret + `\n=====","role":"user"}]`; string(messages) != want {
 		t.Errorf("messages %s, want %s", messages, want)
 	}

@@ -27,8 +27,10 @@ const (
 	byMakerShort                // the same, of a model whose name is longer by a date or a tag
 	byReseller                  // somebody who serves the model
 	byResellerShort             // the same, of a name longer by a date or a tag
-	shortened       = byMakerShort - byMaker
 )
+
+// shortened is what a name that had to be shortened costs in rank.
+const shortened = byMakerShort - byMaker
 
 // makers serve models of their own and state their limits. The others resell,
 // often with a smaller window.

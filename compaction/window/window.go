@@ -6,6 +6,7 @@
 package window
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -88,7 +89,7 @@ func New(rules []Rule) (*Resolver, error) {
 func (rule Rule) check() error {
 	switch {
 	case rule.Input < 0 || rule.Output < 0 || rule.Total < 0:
-		return fmt.Errorf("a limit below 0")
+		return errors.New("a limit below 0")
 	case rule.Total > 0 && rule.Input > rule.Total:
 		return fmt.Errorf("input %d is more than total %d", rule.Input, rule.Total)
 	case rule.Total > 0 && rule.Output > rule.Total:

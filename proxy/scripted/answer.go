@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -14,16 +15,14 @@ const epoch = 1_700_000_000
 
 // answer plays the reply in the form that the request asked for.
 func (u *Upstream) answer(w http.ResponseWriter, r *Request, reply Reply) {
-	for name, values := range reply.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), reply.Header)
 	if reply.Status >= http.StatusBadRequest {
 		writeError(w, reply.Status, errorFor(reply))
 		return
 	}
 	usage := u.usage(r, reply)
 	u.used(r, usage)
-	w.Header().Set("X-Request-Id", fmt.Sprintf("req_scripted%06d", r.Number))
+	w.Header().Set("X-Request-ID", fmt.Sprintf("req_scripted%06d", r.Number))
 	if r.Stream {
 		stream(w, r, reply, usage)
 		return

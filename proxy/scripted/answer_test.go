@@ -70,22 +70,25 @@ func expectReply(t *testing.T, u *Upstream, want Reply, got *openai.ChatCompleti
 	if len(got.Choices) != 1 {
 		t.Fatalf("%d choices", len(got.Choices))
 	}
-	m := got.Choices[0].Message
-	if m.Content != want.Text || m.Refusal != want.Refusal || got.Choices[0].FinishReason != want.finish() || got.Model != "m" {
-		t.Errorf("got %q, refusal %q, finish %q, model %q; want %+v", m.Content, m.Refusal, got.Choices[0].FinishReason, got.Model, want)
+	m, finish := got.Choices[0].Message, got.Choices[0].FinishReason
+	if m.Content != want.Text || m.Refusal != want.Refusal || finish != want.finish() || got.Model != "m" {
+		t.Errorf("got %q, refusal %q, finish %q, model %q; want %+v", m.Content, m.Refusal, finish, got.Model, want)
 	}
 	if len(m.ToolCalls) != len(want.ToolCalls) {
 		t.Fatalf("%d calls, want %d", len(m.ToolCalls), len(want.ToolCalls))
 	}
 	for i, c := range m.ToolCalls {
-		if c.ID != want.ToolCalls[i].ID || c.Function.Name != want.ToolCalls[i].Name || c.Function.Arguments != want.ToolCalls[i].Arguments {
-			t.Errorf("call %d: %+v, want %+v", i, c, want.ToolCalls[i])
+		if call := (ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}); call != want.ToolCalls[i] {
+			t.Errorf("call %d: %+v, want %+v", i, call, want.ToolCalls[i])
 		}
 	}
 	requests := u.Requests()
 	usage := requests[len(requests)-1].Usage
-	if int(got.Usage.PromptTokens) != usage.Prompt || int(got.Usage.CompletionTokens) != usage.Completion ||
-		int(got.Usage.TotalTokens) != usage.Prompt+usage.Completion || int(got.Usage.PromptTokensDetails.CachedTokens) != usage.Cached {
+	read := Usage{
+		Prompt: int(got.Usage.PromptTokens), Completion: int(got.Usage.CompletionTokens),
+		Cached: int(got.Usage.PromptTokensDetails.CachedTokens),
+	}
+	if read != usage || int(got.Usage.TotalTokens) != usage.Prompt+usage.Completion {
 		t.Errorf("client read usage %s, the upstream noted %+v", got.Usage.RawJSON(), usage)
 	}
 	if want.Usage != nil && usage != *want.Usage {

@@ -20,7 +20,7 @@ const (
 // post sends a body and returns the answer's status and body.
 func post(t *testing.T, u *Upstream, body string, headers ...string) (int, string) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

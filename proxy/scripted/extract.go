@@ -55,12 +55,12 @@ func Extract(transcript string, maxTokens int, count func(text string) int) stri
 func Fenced(question string) string {
 	lines := strings.Split(strings.TrimRight(question, "\n"), "\n")
 	end := -1
-	for i := len(lines) - 1; i >= 0; i-- {
+	for i, line := range slices.Backward(lines) {
 		switch {
-		case !strings.HasPrefix(lines[i], "====="):
+		case !strings.HasPrefix(line, "====="):
 		case end < 0:
 			end = i
-		case lines[i] == lines[end]:
+		case line == lines[end]:
 			return strings.Join(lines[i+1:end], "\n")
 		}
 	}

@@ -26,7 +26,7 @@ func TestExtract(t *testing.T) {
 		if again := Extract(transcript, bound, byWords); again != summary {
 			t.Errorf("two runs differ: %q, %q", summary, again)
 		}
-		for _, word := range strings.Fields(summary) {
+		for word := range strings.FieldsSeq(summary) {
 			if !strings.Contains(transcript, word) {
 				t.Errorf("%q is not in the transcript", word)
 			}

@@ -13,7 +13,8 @@ import (
 func TestRecords(t *testing.T) {
 	u := New(Options{})
 	body := chatBody(`{"role":"user","name":"Ada","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`)
-	r := httptest.NewRequest(http.MethodPost, "/base/deployments/a%2Fb/chat/completions?api-version=1;x", strings.NewReader(body))
+	const target = "/base/deployments/a%2Fb/chat/completions?api-version=1;x"
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer k")
 	u.ServeHTTP(httptest.NewRecorder(), r)
 
@@ -69,7 +70,8 @@ func TestHoldsAnswers(t *testing.T) {
 	defer cancel()
 
 	ask := func(ctx context.Context) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/chat/completions", strings.NewReader(chatBody(user)))
+		body := strings.NewReader(chatBody(user))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/chat/completions", body)
 		if err != nil {
 			return err
 		}
@@ -121,7 +123,7 @@ func TestOtherPaths(t *testing.T) {
 	u := New(Options{})
 	for path, want := range map[string]int{"/v1/models": http.StatusOK, "/v1/files": http.StatusNotFound} {
 		w := httptest.NewRecorder()
-		u.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		u.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		if w.Code != want || w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
 		}
