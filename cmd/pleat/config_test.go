@@ -13,7 +13,7 @@ import (
 
 // loadConfig loads as a command would, from a file with the given content
 // ("" is no file).
-func loadConfig(t *testing.T, file string, environ []string, args ...string) (*Config, error) {
+func loadConfig(t testing.TB, file string, environ []string, args ...string) (*Config, error) {
 	t.Helper()
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "pleat.yml")
@@ -30,7 +30,7 @@ func loadConfig(t *testing.T, file string, environ []string, args ...string) (*C
 	return load(cmd.Flags(), environ, func(line string) { t.Errorf("warning: %s", line) })
 }
 
-func mustLoad(t *testing.T, file string, environ []string, args ...string) *Config {
+func mustLoad(t testing.TB, file string, environ []string, args ...string) *Config {
 	t.Helper()
 	c, err := loadConfig(t, file, environ, args...)
 	if err != nil {

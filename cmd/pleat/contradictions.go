@@ -57,10 +57,10 @@ func upstreamIsNotPleat(c *Config) *optionError {
 		return nil
 	}
 	upstream := c.Upstream.Hostname()
-	if !sameHost(host, upstream) && !(isEverywhere(host) && isLoopback(upstream)) {
-		return nil
+	if sameHost(host, upstream) || isEverywhere(host) && isLoopback(upstream) {
+		return c.complain("upstream", "this is Pleat itself: it listens on "+c.values["listen"].shown, "the provider's base URL")
 	}
-	return c.complain("upstream", "this is Pleat itself: it listens on "+c.values["listen"].shown, "the provider's base URL")
+	return nil
 }
 
 // summarizerHasKey keeps the clients' credentials from a host that they were

@@ -95,7 +95,9 @@ func (d *demo) run(cmd *cobra.Command, environ []string) error {
 
 // play runs Pleat for the length of one conversation and returns what summaries
 // cost. When it returns, nothing of Pleat runs any more.
-func (d *demo) play(ctx context.Context, c *Config, key string, view *demoView, log *slog.Logger) (cost demoCost, err error) {
+func (d *demo) play(
+	ctx context.Context, c *Config, key string, view *demoView, log *slog.Logger,
+) (cost demoCost, err error) {
 	p, err := startDemoPleat(ctx, c, log)
 	if err != nil {
 		return demoCost{}, err

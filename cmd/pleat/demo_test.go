@@ -132,7 +132,9 @@ func TestDemoFails(t *testing.T) {
 		return scripted.Reply{Status: http.StatusUnauthorized, Text: "Incorrect key"}
 	}}))
 	defer refusing.Close()
-	silent := httptest.NewServer(scripted.New(scripted.Options{Reply: func(*scripted.Request) scripted.Reply { return scripted.Reply{} }}))
+	silent := httptest.NewServer(scripted.New(scripted.Options{Reply: func(*scripted.Request) scripted.Reply {
+		return scripted.Reply{}
+	}}))
 	defer silent.Close()
 	key := []string{"OPENAI_API_KEY=sk-mine"}
 	tests := []struct {
@@ -225,7 +227,8 @@ func TestReadDemoHeaders(t *testing.T) {
 		h.Set(name, value)
 	}
 	r, err := readDemoHeaders(h)
-	if want := (demoResult{received: 10, sent: 7, folded: 2, status: "folded", added: 1_500_000}); err != nil || r != want {
+	want := demoResult{received: 10, sent: 7, folded: 2, status: "folded", added: 1_500_000}
+	if err != nil || r != want {
 		t.Errorf("read %+v, %v; want %+v", r, err, want)
 	}
 	h.Set("X-Pleat-Tokens-Sent", "many")

@@ -19,7 +19,10 @@ func show(t *testing.T, colour bool, cost demoCost) string {
 	v := newDemoView(&out, colour, 3000)
 	v.intro(2, trigger, "Nobody answers.")
 	v.turn(demoResult{turn: 1, received: 1100, sent: 1100, prompt: 1000, status: "pending", added: time.Millisecond})
-	v.turn(demoResult{turn: 2, received: 2900, sent: 900, prompt: 1000, folded: 12, status: "folded", added: 2500 * time.Microsecond, cached: 128})
+	v.turn(demoResult{
+		turn: 2, received: 2900, sent: 900, prompt: 1000, cached: 128,
+		folded: 12, status: "folded", added: 2500 * time.Microsecond,
+	})
 	v.chart(cost)
 	return out.String()
 }

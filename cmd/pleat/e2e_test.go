@@ -30,6 +30,7 @@ type chatter struct {
 }
 
 func newChatter(t *testing.T, base, system string) *chatter {
+	t.Helper()
 	c := &chatter{t: t, client: openai.NewClient(
 		oaioption.WithBaseURL(base), oaioption.WithAPIKey("sk-test"), oaioption.WithMaxRetries(0),
 	)}
@@ -43,7 +44,7 @@ func (c *chatter) add(m openai.ChatCompletionMessageParamUnion, text string) {
 
 // say sends a user message, every second time as a stream, and takes the answer
 // into the history.
-func (c *chatter) say(text string) string {
+func (c *chatter) say(text string) {
 	c.t.Helper()
 	c.add(openai.UserMessage(text), text)
 	params := openai.ChatCompletionNewParams{Model: "gpt-4o", Messages: c.history}
@@ -68,7 +69,6 @@ func (c *chatter) say(text string) string {
 	}
 	c.header = res.Header
 	c.add(openai.AssistantMessage(answer), answer)
-	return answer
 }
 
 // words is text of size bytes that begins with start.
@@ -278,18 +278,13 @@ func TestHeadersEndToEnd(t *testing.T) {
 	upstream, base := scriptedUpstream(t, scripted.Options{})
 	pleat := startPleat(t, base)
 	body := `{"model":"gpt-4o", "messages":[ {"role":"user","content":"h\u00e9llo","x":1e999} ],"pleat":{"session":"mine"},"seed":7}`
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, pleat.url("/v1/chat/completions"), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := newRequest(t, http.MethodPost, pleat.url("/v1/chat/completions"), strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer sk-test")
 	req.Header.Set("X-Pleat-Foo", "bar")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	res := pleat.do(t, req)
+	var answer struct {
+		Usage json.RawMessage `json:"usage"`
 	}
-	defer func() { _ = res.Body.Close() }()
-	var answer struct{ Usage json.RawMessage }
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || len(answer.Usage) == 0 {
 		t.Errorf("answer: %v, usage %s", err, answer.Usage)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -44,11 +45,11 @@ func readConfigFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, cause(err)
 	case info.IsDir():
-		return nil, fmt.Errorf("a directory")
+		return nil, errors.New("a directory")
 	case info.Size() > maxConfigFile:
 		return nil, fmt.Errorf("larger than %s", spellSize(maxConfigFile))
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(path) //nolint:gosec // the operator says which file
 	if err != nil {
 		return nil, cause(err)
 	}

@@ -56,7 +56,7 @@ func testLifecycle(t *testing.T, log *slog.Logger) (*lifecycle, *steps) {
 		grace:     time.Minute, log: log,
 	}
 	for _, s := range []**server{&l.public, &l.admin} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

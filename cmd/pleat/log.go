@@ -32,6 +32,7 @@ func proxyLogger(c LogConfig, log *slog.Logger) *slog.Logger {
 // atLeast is a handler that drops what is below a level.
 type atLeast struct {
 	slog.Handler
+
 	level slog.Level
 }
 

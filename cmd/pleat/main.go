@@ -43,7 +43,7 @@ func start() int {
 // os.Environ. The error is one line for a person to read; exitStatus says how
 // the process should end on it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	root := newRoot(environ)
+	root := newRoot(environ) //nolint:contextcheck // a command takes its context from ExecuteContext
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -15,9 +15,11 @@ import (
 // running is a Pleat that runs in this process.
 type running struct {
 	*lifecycle
-	stop  context.CancelFunc // as a signal would
-	ended chan error         // what serve returned
-	log   *lockedBuffer
+
+	stop   context.CancelFunc // as a signal would
+	ended  chan error         // what serve returned
+	log    *lockedBuffer
+	client *http.Client // with connections of its own, so that none outlives the test
 }
 
 func (r *running) url(path string) string {
@@ -29,12 +31,15 @@ func (r *running) adminURL(path string) string {
 }
 
 // startPleat runs Pleat before the upstream with further flags, until the test ends.
-func startPleat(t *testing.T, upstream string, args ...string) *running {
+func startPleat(t testing.TB, upstream string, args ...string) *running {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--upstream=" + upstream}, args...)
 	c := mustLoad(t, "", nil, args...)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{stop: cancel, ended: make(chan error, 1), log: new(lockedBuffer)}
+	r := &running{
+		stop: cancel, ended: make(chan error, 1), log: new(lockedBuffer),
+		client: &http.Client{Transport: &http.Transport{}},
+	}
 	begun := make(chan *lifecycle, 1)
 	go func() { r.ended <- serve(ctx, c, newLogger(c.Log, r.log), func(l *lifecycle) { begun <- l }) }()
 	select {
@@ -47,7 +52,7 @@ func startPleat(t *testing.T, upstream string, args ...string) *running {
 		if err := <-r.ended; err != nil {
 			t.Errorf("serve: %v", err)
 		}
-		http.DefaultClient.CloseIdleConnections()
+		r.client.CloseIdleConnections()
 	})
 	return r
 }
@@ -72,28 +77,41 @@ func (b *lockedBuffer) String() string {
 
 const chatBody = `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"hello there"}]}`
 
-func postChat(t *testing.T, r *running, body string) *http.Response {
+func (r *running) postChat(t *testing.T, body string) *http.Response {
 	t.Helper()
-	res, err := http.Post(r.url("/v1/chat/completions"), "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { res.Body.Close() })
-	return res
+	req := newRequest(t, http.MethodPost, r.url("/v1/chat/completions"), strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	return r.do(t, req)
 }
 
-func get(t *testing.T, url string) (status int, body string) {
+func (r *running) get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
+	res := r.do(t, newRequest(t, http.MethodGet, url, http.NoBody))
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res.StatusCode, string(data)
+}
+
+// do sends a request; the answer's body is closed when the test ends.
+func (r *running) do(t *testing.T, req *http.Request) *http.Response {
+	t.Helper()
+	res, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+func newRequest(t testing.TB, method, url string, body io.Reader) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
 }
 
 // heldStream is an upstream whose answer has begun and ends when it is let go.

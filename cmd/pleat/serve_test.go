@@ -22,10 +22,10 @@ func TestServeStopsInOrder(t *testing.T) {
 	t.Run("", func(t *testing.T) { // cleanups run before goroutines are counted
 		upstream, release := heldStream(t)
 		p := startPleat(t, upstream)
-		if status, body := get(t, p.adminURL("/readyz")); status != http.StatusOK {
+		if status, body := p.get(t, p.adminURL("/readyz")); status != http.StatusOK {
 			t.Fatalf("/readyz is %d while serving: %s", status, body)
 		}
-		res := postChat(t, p, chatBody)
+		res := p.postChat(t, chatBody)
 		answer := bufio.NewReader(res.Body)
 		if line, err := answer.ReadString('\n'); err != nil || !strings.HasPrefix(line, "data:") {
 			t.Fatalf("the stream begins with %q, %v", line, err)
@@ -33,15 +33,15 @@ func TestServeStopsInOrder(t *testing.T) {
 
 		p.stop()
 		for refused := false; !refused; { // Shutdown closes the listener at once, if not in this instant
-			conn, err := net.Dial("tcp", p.public.listener.Addr().String())
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.public.listener.Addr().String())
 			if refused = err != nil; !refused {
-				conn.Close()
+				_ = conn.Close()
 			}
 		}
-		if status, body := get(t, p.adminURL("/readyz")); status != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
+		if status, body := p.get(t, p.adminURL("/readyz")); status != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
 			t.Errorf("/readyz is %d while stopping: %s", status, body)
 		}
-		if status, _ := get(t, p.adminURL("/healthz")); status != http.StatusOK {
+		if status, _ := p.get(t, p.adminURL("/healthz")); status != http.StatusOK {
 			t.Errorf("/healthz is %d while stopping", status)
 		}
 
@@ -60,7 +60,7 @@ func TestServeCutsOff(t *testing.T) {
 	t.Run("", func(t *testing.T) {
 		upstream, _ := heldStream(t)
 		p := startPleat(t, upstream, "--limits-shutdown=1s")
-		res := postChat(t, p, chatBody)
+		res := p.postChat(t, chatBody)
 		p.stop()
 		if _, err := io.ReadAll(res.Body); err == nil {
 			t.Error("the stream ended well, though it was cut off")
@@ -77,7 +77,9 @@ func accessLines(t *testing.T, log string) int {
 	t.Helper()
 	n := 0
 	for line := range strings.Lines(log) {
-		var entry struct{ Msg string }
+		var entry struct {
+			Msg string `json:"msg"`
+		}
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%q is not JSON: %v", line, err)
 		}
@@ -91,14 +93,14 @@ func accessLines(t *testing.T, log string) int {
 // TestServeWires: a request passes, is counted and is logged.
 func TestServeWires(t *testing.T) {
 	p := startPleat(t, jsonUpstream(t), "--log-format=json")
-	res := postChat(t, p, chatBody)
+	res := p.postChat(t, chatBody)
 	if res.StatusCode != http.StatusOK || res.Header.Get("X-Pleat-Status") != "verbatim" {
 		t.Fatalf("status %d, X-Pleat-Status %q", res.StatusCode, res.Header.Get("X-Pleat-Status"))
 	}
 	if _, err := io.ReadAll(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	_, metrics := get(t, p.adminURL("/metrics"))
+	_, metrics := p.get(t, p.adminURL("/metrics"))
 	for _, name := range []string{"pleat_requests_total", "pleat_input_tokens_total", "pleat_queue_depth", "go_goroutines", "process_"} {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("/metrics has no %s", name)
@@ -120,13 +122,13 @@ func TestServeLimits(t *testing.T) {
 	p := startPleat(t, jsonUpstream(t), "--limits-body=1KiB", "--limits-headers=4KiB",
 		"--limits-idle-timeout=9s", "--limits-header-timeout=7s", "--log-access=off", "--log-format=json")
 	long := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", 2000) + `"}]}`
-	if res := postChat(t, p, long); res.StatusCode != http.StatusRequestEntityTooLarge {
+	if res := p.postChat(t, long); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body above limits.body is answered %d", res.StatusCode)
 	}
-	if status := getWithHeader(t, p.url("/v1/models"), 16<<10); status != http.StatusRequestHeaderFieldsTooLarge {
+	if status := p.getWithHeader(t, p.url("/v1/models"), 16<<10); status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header above limits.headers is answered %d", status)
 	}
-	if status := getWithHeader(t, p.url("/v1/models"), 100); status != http.StatusOK {
+	if status := p.getWithHeader(t, p.url("/v1/models"), 100); status != http.StatusOK {
 		t.Errorf("a small request is answered %d", status)
 	}
 	for _, s := range []*server{p.public, p.admin} {
@@ -143,29 +145,21 @@ func TestServeLimits(t *testing.T) {
 }
 
 // getWithHeader asks with a header of n bytes.
-func getWithHeader(t *testing.T, url string, n int) (status int) {
+func (r *running) getWithHeader(t *testing.T, url string, n int) (status int) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Long", strings.Repeat("a", n))
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	return res.StatusCode
+	req := newRequest(t, http.MethodGet, url, http.NoBody)
+	req.Header.Set("X-Long", strings.Repeat("a", n))
+	return r.do(t, req).StatusCode
 }
 
 // TestServeAddressTaken: nothing is left running, and the line names the option.
 func TestServeAddressTaken(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	c := mustLoad(t, "", nil, "--listen=127.0.0.1:0", "--admin="+taken.Addr().String())
 	err = serve(t.Context(), c, slog.New(slog.DiscardHandler), func(*lifecycle) { t.Error("started") })
 	if err == nil || exitStatus(err) != 1 {

@@ -23,7 +23,7 @@ func echo(t *testing.T) string {
 			t.Error(err)
 			return
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		_, _ = io.Copy(conn, conn)
 	}))
@@ -37,11 +37,11 @@ func TestServeEndsUpgrades(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
 		p := startPleat(t, echo(t))
-		conn, err := net.Dial("tcp", p.public.listener.Addr().String())
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.public.listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		fmt.Fprint(conn, "GET /v1/realtime HTTP/1.1\r\nHost: pleat\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		answers := bufio.NewReader(conn)
 		if res, err := http.ReadResponse(answers, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
@@ -62,8 +62,10 @@ func TestServeEndsUpgrades(t *testing.T) {
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r requests
-		if !r.enter() || !r.enter() {
-			t.Fatal("refused before close")
+		for range 2 {
+			if !r.enter() {
+				t.Fatal("refused before close")
+			}
 		}
 		r.leave()
 		none := r.close()

@@ -20,7 +20,7 @@ import (
 // serve runs Pleat as the configuration says until ctx ends. started is called
 // once requests are taken, with the parts that run.
 func serve(ctx context.Context, c *Config, log *slog.Logger, started func(*lifecycle)) error {
-	l, err := assemble(c, log)
+	l, err := assemble(c, log) //nolint:contextcheck // its jobs outlive a request; Close ends them
 	if err != nil {
 		return err
 	}

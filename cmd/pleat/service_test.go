@@ -37,10 +37,14 @@ func TestCompactionOptions(t *testing.T) {
 }
 
 func TestSummarizerOptions(t *testing.T) {
+	transport := &http.Transport{}
 	o := summarizerOptions(mustLoad(t, "", nil, "--summarizer-upstream=http://gpu:8000/v1?api-version=1",
-		"--summarizer-api-key=sk-1", "--summarizer-retries=0"), http.DefaultTransport)
-	if o.BaseURL.String() != "http://gpu:8000/v1?api-version=1" || o.APIKey != "sk-1" || o.Retries != -1 || o.Client.Transport != http.DefaultTransport {
+		"--summarizer-api-key=sk-1", "--summarizer-retries=0"), transport)
+	if o.BaseURL.String() != "http://gpu:8000/v1?api-version=1" || o.APIKey != "sk-1" || o.Retries != -1 {
 		t.Errorf("%+v", o)
+	}
+	if o.Client.Transport != transport {
+		t.Error("the summarizer's requests go another way than the rest")
 	}
 	o = summarizerOptions(mustLoad(t, "", nil), nil)
 	if o.BaseURL != nil || o.APIKey != "" || o.Retries != 2 {
@@ -78,10 +82,7 @@ func TestModelsReachTheirReaders(t *testing.T) {
 // TestTenants: a key of its own gives other names than the derived one, and
 // both the same every time.
 func TestTenants(t *testing.T) {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pleat/v1/chat/completions", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := newRequest(t, http.MethodPost, "http://pleat/v1/chat/completions", http.NoBody)
 	request.Header.Set("Authorization", "Bearer sk-1")
 	var names []string
 	for _, args := range [][]string{nil, {"--tenant-key=" + strings.Repeat("k", 32)}, {"--upstream=http://gpu:8000/v1"}} {
