@@ -337,3 +337,19 @@ func TestSessionNames(t *testing.T) {
 		})
 	}
 }
+
+// Lesson 8: a rotated token is another tenant, since nobody has said otherwise.
+// What was folded is lost to it, safely: the request goes out whole and is
+// folded again.
+func TestRotatedTokenFoldsAgain(t *testing.T) {
+	cl := newClient(t, &writer{}, nil)
+	list := built(t, cl, talk("rotate", 15))
+	cl.tenant = "tenant-of-the-new-token"
+	p, _ := cl.turn(list)
+	if p.Status != Pending || !bytes.Equal(p.Body, p.request.Body) {
+		t.Errorf("status %s after the token changed", p.Status)
+	}
+	if p, _ := cl.turn(list); p.Status != Folded {
+		t.Errorf("status %s one request later", p.Status)
+	}
+}
