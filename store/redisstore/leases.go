@@ -1,0 +1,31 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+)
+
+// Acquire implements store.Leases.
+func (s *Store) Acquire(ctx context.Context, space, key, token string, life time.Duration) (held bool, err error) {
+	if life <= 0 {
+		return false, errNotPositive
+	}
+	base := s.keys.space(space)
+	names := []string{tombstone(base), index(base), base + kindLease + key}
+	err = s.call(ctx, "acquire", s.opt.ReadTimeout, func(ctx context.Context) error {
+		held, err = did(ctx, s.client, s.scripts.acquire, names,
+			closedAbove, milliseconds(life), kindLease+key, token)
+		return err
+	})
+	return held, err
+}
+
+// Release implements store.Leases.
+func (s *Store) Release(ctx context.Context, space, key, token string) error {
+	base := s.keys.space(space)
+	names := []string{index(base), base + kindLease + key}
+	return s.call(ctx, "release", s.opt.ReadTimeout, func(ctx context.Context) error {
+		_, err := did(ctx, s.client, s.scripts.release, names, token, kindLease+key)
+		return err
+	})
+}
