@@ -59,6 +59,8 @@ func queryURL(p **url.URL) kind {
 				return errors.New("a name or password in the URL is not supported")
 			case u.Fragment != "":
 				return errors.New("a fragment (#…) is never sent")
+			case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
+				return errors.New("the base URL ends before /chat/completions")
 			}
 			if port := u.Port(); port != "" {
 				if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

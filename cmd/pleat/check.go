@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -125,11 +126,14 @@ func (c checker) reach(ctx context.Context, base *url.URL) (found string, err er
 		if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return "", fmt.Errorf("no answer within %s", spell(checkTimeout))
 		}
+		if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+			return "", fmt.Errorf("%w (does it speak http, and not https?)", err)
+		}
 		return "", err
 	}
 	_ = res.Body.Close()
 	found = fmt.Sprintf("answers: %s to GET /models without a credential, after %d ms", res.Status, time.Since(begin).Milliseconds())
-	return found + meaning(res.StatusCode), nil
+	return found + meaning(res.StatusCode, base), nil
 }
 
 // withoutQuery leaves out what may hold a key.
@@ -139,11 +143,13 @@ func withoutQuery(u *url.URL) string {
 	return shown.String()
 }
 
-// meaning is what a status says of a configuration.
-func meaning(status int) string {
+// meaning is what a status says of a base URL.
+func meaning(status int, base *url.URL) string {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return " (as it should)"
+	case status == http.StatusNotFound && strings.Trim(base.Path, "/") == "":
+		return " (it has no list of models there: most base URLs end with a path such as /v1)"
 	case status == http.StatusNotFound:
 		return " (it has no list of models there; if chats are not found either, the path of the URL is wrong)"
 	case status >= 300 && status < 400:

@@ -46,15 +46,20 @@ func (failing) Ping(context.Context) error { return errors.New("gone") }
 func TestCheckAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status int
+		path   string // of the base URL
 		want   string
 	}{
-		{200, "200 OK to GET /models"},
-		{401, "401 Unauthorized to GET /models without a credential, after 0 ms (as it should)"},
-		{404, "the path of the URL is wrong"},
-		{301, "a redirect"},
-		{503, "it is there, but not well"},
+		{200, "/v1", "200 OK to GET /models without a credential, after "},
+		{401, "/v1", "401 Unauthorized to GET /models"},
+		{401, "/v1", " ms (as it should)"},
+		{404, "/v2", "the path of the URL is wrong"},
+		{404, "", "a path such as /v1"},
+		{404, "/", "a path such as /v1"},
+		{301, "/v1", "a redirect"},
+		{503, "/v1", "it is there, but not well"},
 	} {
-		out, err := runChecker(t, answering(c.status), memstore.New(memstore.Options{}))
+		upstream := "--upstream=https://provider.example" + c.path
+		out, err := runChecker(t, answering(c.status), memstore.New(memstore.Options{}), upstream)
 		if err != nil || !strings.Contains(out, c.want) {
 			t.Errorf("%d: %v, want …%s… in\n%s", c.status, err, c.want, out)
 		}
@@ -93,6 +98,19 @@ func TestCheckAdvice(t *testing.T) {
 	}
 }
 
+// TestCheckWrongScheme: https asked of a server that speaks http.
+func TestCheckWrongScheme(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
+	upstream := "--upstream=" + strings.Replace(s.URL, "http:", "https:", 1)
+	out, err := runChecker(t, transport, memstore.New(memstore.Options{}), upstream)
+	if err == nil || !strings.Contains(out, "does it speak http, and not https?") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 // TestCheckCommand runs the command itself, over the network of this machine.
 func TestCheckCommand(t *testing.T) {
 	var path string
@@ -103,7 +121,7 @@ func TestCheckCommand(t *testing.T) {
 	if err != nil || !strings.Contains(out.String(), "answers: 200 OK") || path != "/base/v1/models" {
 		t.Errorf("%v, path %s:\n%s", err, path, out.String())
 	}
-	if want := "pleat: warning: variable PLEAT_LOGLEVEL is ignored: there is no such option; did you mean PLEAT_LOG_LEVEL?\n"; complaints.String() != want {
+	if want := "pleat: warning: variable PLEAT_LOGLEVEL is ignored: there is no such option (did you mean PLEAT_LOG_LEVEL?)\n"; complaints.String() != want {
 		t.Errorf("stderr: %s", complaints.String())
 	}
 }

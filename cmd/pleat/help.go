@@ -12,6 +12,27 @@ import (
 // helpWidth is how wide a line of help may be, in columns.
 const helpWidth = 100
 
+// addHelp gives the command and all below it their ways to ask for help. The
+// flag is left out of the lists of flags: whoever reads one has found it.
+func addHelp(root *cobra.Command) {
+	root.PersistentFlags().BoolP("help", "h", false, "what the command does, and its flags")
+	root.PersistentFlags().Lookup("help").Hidden = true
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [command]",
+		Short: "Say what a command does, and its flags",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if err := knownCommand(cmd.Root(), rest); err != nil {
+				return err
+			}
+			return target.Help()
+		},
+	})
+}
+
 // addConfigFlags gives a command the flags of all options, and help that shows
 // them by group.
 func addConfigFlags(cmd *cobra.Command) {

@@ -67,6 +67,8 @@ func newRoot(environ []string) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(flagError)
+	addHelp(root)
+	addVersionFlag(root)
 	root.SetUsageTemplate(root.UsageTemplate() + "\n")
 	root.AddCommand(
 		serveCommand(environ),

@@ -44,22 +44,27 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usageError{err}
 	}
-	name := unknown.GetSpecifiedName()
-	if unknown.GetSpecifiedShortnames() != "" { // a group of one-letter flags; Pleat has only -h
-		return usagef("-%s is no flag of %s; flags begin with two dashes", name, cmd.CommandPath())
-	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if short := unknown.GetSpecifiedShortnames(); short != "" { // to pflag a group of one-letter flags
+		name, _, _ := strings.Cut(short, "=")
+		meant := nearest(name, names)
+		if meant == "" {
+			name = unknown.GetSpecifiedName() // one letter: what stands behind it may be a value, and a secret
+		}
+		return usagef("-%s is no flag of %s%s; flags begin with two dashes", name, cmd.CommandPath(), didYouMean(meant, "--"))
+	}
+	name := unknown.GetSpecifiedName()
 	return usagef("--%s is no flag of %s%s", name, cmd.CommandPath(), didYouMean(nearest(name, names), "--"))
 }
 
-// didYouMean is the hint that ends a complaint about an unknown name, or
-// nothing when no known name is near.
+// didYouMean is the hint behind a complaint about an unknown name, or nothing
+// when no known name is near.
 func didYouMean(name, prefix string) string {
 	if name == "" {
 		return ""
 	}
-	return "; did you mean " + prefix + name + "?"
+	return " (did you mean " + prefix + name + "?)"
 }
 
 // nearest returns the name that was most likely meant: the one with the fewest

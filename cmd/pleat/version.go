@@ -14,6 +14,16 @@ var version = "dev"
 // userAgent is what Pleat calls itself in requests of its own.
 func userAgent() string { return "pleat/" + version }
 
+// addVersionFlag answers --version as well as the command version: it is what
+// one tries first.
+func addVersionFlag(root *cobra.Command) {
+	info, _ := debug.ReadBuildInfo()
+	root.Version = versionLine(version, info)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "as the command version")
+	root.Flags().Lookup("version").Hidden = true // the list of commands says it
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -33,8 +33,10 @@ func TestVersionLine(t *testing.T) {
 }
 
 func TestVersionCommand(t *testing.T) {
-	stdout, _, err := runCommand(t, nil, "version")
-	if err != nil || !strings.HasPrefix(stdout, "pleat ") || strings.Count(stdout, "\n") != 1 {
-		t.Errorf("%q, %v", stdout, err)
+	for _, spelling := range []string{"version", "--version"} {
+		stdout, _, err := runCommand(t, nil, spelling)
+		if err != nil || !strings.HasPrefix(stdout, "pleat ") || strings.Count(stdout, "\n") != 1 {
+			t.Errorf("%s: %q, %v", spelling, stdout, err)
+		}
 	}
 }
