@@ -46,12 +46,12 @@ func demoCommand(environ []string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.IntVar(&d.turns, "turns", demoTurns, fmt.Sprintf("turns to play, 1 to %d", demoMaxTurns()))
+	f.IntVar(&d.turns, "turns", demoTurns, fmt.Sprintf("`number` of turns to play, 1 to %d", demoMaxTurns()))
 	f.Var(&text{kind: "tokens", text: demoTrigger}, "trigger", "history tokens above which old turns are folded")
 	f.Var(&text{kind: "URL"}, "upstream", "play before a real provider, such as https://api.openai.com/v1")
-	f.StringVar(&d.model, "model", "", "the model that answers; only with --upstream")
+	f.StringVar(&d.model, "model", "", "`name` of the model that answers; only with --upstream")
 	f.Var(&text{kind: "list", text: "same"}, "summarizer-models", "the models that write summaries; only with --upstream")
-	f.StringVar(&d.keyEnv, "api-key-env", "OPENAI_API_KEY", "the variable that holds the provider's key; only with --upstream")
+	f.StringVar(&d.keyEnv, "api-key-env", "OPENAI_API_KEY", "the `variable` that holds the provider's key; only with --upstream")
 	return cmd
 }
 

@@ -63,6 +63,9 @@ func (p *demoPlayer) turn(ctx context.Context, n int) (demoResult, error) {
 		whole.AddChunk(stream.Current())
 	}
 	if err := stream.Err(); err != nil {
+		if refused, ok := errors.AsType[*openai.Error](err); ok { // whose text takes every provider for OpenAI
+			err = fmt.Errorf("the answer is %d %s", refused.StatusCode, http.StatusText(refused.StatusCode))
+		}
 		return demoResult{}, fmt.Errorf("turn %d: %w", n+1, err)
 	}
 	if len(whole.Choices) == 0 || strings.TrimSpace(whole.Choices[0].Message.Content) == "" {

@@ -153,7 +153,7 @@ func TestDemoFails(t *testing.T) {
 		{"no key", nil, []string{"--upstream", refusing.URL, "--model", "m"}, 2, "OPENAI_API_KEY"},
 		{"a key elsewhere", key, []string{"--upstream", refusing.URL, "--model", "m", "--api-key-env", "OTHER"}, 2, "OTHER"},
 		{"an argument", nil, []string{"now"}, 2, "now"},
-		{"refused", key, []string{"--upstream", refusing.URL, "--model", "m"}, 1, "turn 1: "},
+		{"refused", key, []string{"--upstream", refusing.URL, "--model", "m"}, 1, "turn 1: the answer is 401 Unauthorized"},
 		{"no answer", key, []string{"--upstream", silent.URL, "--model", "m"}, 1, "turn 1: the model answered nothing"},
 	}
 	for _, test := range tests {

@@ -124,15 +124,15 @@ func (v *demoView) chart(cost demoCost) {
 	}
 	line("without Pleat", demoFaint, s.without, "")
 	line("with Pleat", demoGreen, s.with, "")
-	line("its summaries", "33", s.cost, fmt.Sprintf("  (%d)", cost.summaries))
+	line("its summaries", "33", s.cost, "")
 	line("net saved", demoGreen, s.saved(), fmt.Sprintf("  %.1f%%", s.percent()))
 	v.printf("\n")
 	v.notes(s, cost)
 }
 
 func (v *demoView) notes(s demoSums, cost demoCost) {
-	v.printf("Without Pleat: all that the client sent, as Pleat counts it. With Pleat: what\nthe provider's usage says. Summaries: %s tokens read, %s written.\n",
-		grouped(cost.prompt), grouped(cost.completion))
+	v.printf("Without Pleat: all that the client sent, as Pleat counts it. With Pleat: what\nthe provider's usage says. Summaries: %s; %s tokens read, %s written.\n",
+		grouped(cost.summaries), grouped(cost.prompt), grouped(cost.completion))
 	if off := s.counted - s.with; s.with > 0 && 50*max(off, -off) > s.with {
 		v.printf("Pleat's own count of what was sent is %s tokens, %+.1f%% off the provider's.\n",
 			grouped(s.counted), 100*float64(off)/float64(s.with))
