@@ -38,10 +38,7 @@ func (e *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // exchangeThrough posts a body through Pleat and returns what arrived on both sides.
 func (e *recorder) exchangeThrough(t *testing.T, r *running, body []byte) (received, answered []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url("/v1/chat/completions"), bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := newRequest(t, http.MethodPost, r.url("/v1/chat/completions"), bytes.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{DisableCompression: true}
 	defer transport.CloseIdleConnections()
