@@ -170,6 +170,12 @@ func TestLayersFindPlantedImports(t *testing.T) {
 		{"store/memstore/a.go", module + "/store/redisstore", true},
 		{"store/redisstore/a.go", module + "/store", false},
 		{"store/redisstore/a.go", "github.com/redis/go-redis/v9", false},
+		{"store/redisstore/a.go", "os", true},
+		{"store/redisstore/a.go", module + "/store/redisstore/redistest", true},
+		{"store/redisstore/a_test.go", module + "/store/redisstore/redistest", false},
+		{"store/redisstore/redistest/a.go", "os/exec", false},
+		{"store/redisstore/redistest/a.go", "github.com/redis/go-redis/v9", false},
+		{"store/redisstore/redistest/a.go", "testing", false},
 		{"store/storetest/a.go", "testing", false},
 	}
 	unbroken := layers()
