@@ -4,11 +4,9 @@
 // ever downloaded. A model of another maker is counted with the default
 // encoding, and its Encoder says that the count is an estimate.
 //
-// Counting time is bounded: byte-pair merging takes time quadratic in the
-// length of a piece of text without a break, so the package counts the first
-// 512 bytes of a run of letters, of digits, of punctuation or of white space
-// and extrapolates over the rest of the run (see parts). Text as people and
-// programs write it has no such runs and is counted exactly.
+// Counts are those of tiktoken-go, token for token, of any text whatever, in
+// time proportional to its length: about a hundred MB of prose a second, ten or
+// more of what has no words in it.
 package tokens
 
 import (
@@ -66,16 +64,16 @@ type Rule struct {
 // Counter finds the encoder of a model. It is safe for concurrent use.
 type Counter struct {
 	rules        []Rule
-	vocabularies map[string]*vocabulary // by the name of the encoding
+	vocabularies map[string]loader // by the name of the encoding
 	models       *lru.Cache[string, Encoder]
 }
 
 // New returns a Counter that knows OpenAI's models and, before them, the given
 // rules, of which the first that matches wins. It loads the default vocabulary,
-// which takes about 0.4 s; the others are loaded when they are first needed.
+// which takes some 30 ms and 8 MB; the others are loaded when first needed.
 // The error names an unknown encoding.
 func New(rules []Rule) (*Counter, error) {
-	c := &Counter{vocabularies: newVocabularies()}
+	c := &Counter{vocabularies: newLoaders()}
 	for _, rule := range rules {
 		if rule.Encoding == "" {
 			continue
@@ -86,7 +84,7 @@ func New(rules []Rule) (*Counter, error) {
 		}
 		c.rules = append(c.rules, rule)
 	}
-	if _, err := c.vocabularies[DefaultEncoding].load(); err != nil {
+	if _, err := c.vocabularies[DefaultEncoding](); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	models, err := lru.New[string, Encoder](cachedModels)
@@ -114,20 +112,20 @@ func (c *Counter) For(model string) Encoder {
 func (c *Counter) find(model string) Encoder {
 	name, exact := encodingOf(model, c.rules)
 	return Encoder{
-		name:       name,
-		exact:      exact,
-		vocabulary: c.vocabularies[name],
-		fallback:   c.vocabularies[DefaultEncoding],
+		name:     name,
+		exact:    exact,
+		load:     c.vocabularies[name],
+		fallback: c.vocabularies[DefaultEncoding],
 	}
 }
 
 // Encoder counts tokens in one encoding. It is a small value, safe for
 // concurrent use; only those made by a Counter count anything.
 type Encoder struct {
-	name       string
-	exact      bool
-	vocabulary *vocabulary
-	fallback   *vocabulary // loaded already
+	name     string
+	exact    bool
+	load     loader
+	fallback loader // has loaded already
 }
 
 // Name returns the name of the encoding, such as "o200k_base".
@@ -137,27 +135,19 @@ func (e Encoder) Name() string { return e.name }
 // estimates.
 func (e Encoder) Exact() bool { return e.exact }
 
-// CountBytes is Count for bytes. It keeps no reference to text.
-func (e Encoder) CountBytes(text []byte) int { return e.Count(string(text)) }
-
 // Count returns the number of tokens of text. The names of special tokens
 // count as the ordinary text that they are in a message. Bytes that are not
 // UTF-8 count as U+FFFD each.
-func (e Encoder) Count(text string) int {
-	if text == "" || e.vocabulary == nil {
+func (e Encoder) Count(text string) int { return e.CountBytes([]byte(text)) }
+
+// CountBytes is Count for bytes. It keeps no reference to text.
+func (e Encoder) CountBytes(text []byte) int {
+	if len(text) == 0 || e.load == nil {
 		return 0
 	}
-	bpe, err := e.vocabulary.load()
+	v, err := e.load()
 	if err != nil { // a damaged binary; New has seen that the fallback loads
-		bpe, _ = e.fallback.load()
+		v, _ = e.fallback()
 	}
-	n := 0
-	for p := range parts(text) {
-		n += len(bpe.EncodeOrdinary(p.text))
-		if p.rest > 0 {
-			sample := len(bpe.EncodeOrdinary(p.sample))
-			n += (p.rest*sample + len(p.sample) - 1) / len(p.sample)
-		}
-	}
-	return n
+	return v.count(text)
 }

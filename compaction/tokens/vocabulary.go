@@ -1,45 +1,47 @@
 package tokens
 
 import (
+	"bytes"
+	"compress/flate"
+	"embed"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"iter"
+	"math"
 	"strings"
 	"sync"
-
-	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
+	"unicode/utf8"
 )
 
-// vocabulary is one encoding's byte-pair merges, loaded at most once, when
-// first asked for.
-type vocabulary struct {
-	load func() (*tiktoken.Tiktoken, error)
+// files holds the encodings' tokens, 1.6 MB in all (see unpack). They are made
+// from the lists that OpenAI publishes with tiktoken, as tiktoken-go-loader
+// carries them.
+//
+//go:generate go test -run ^TestFilesHoldThePublishedTokens$ . -update
+//go:embed vocabularies/*.bin
+var files embed.FS
+
+// encoding is what tells one encoding from another, for counting.
+type encoding struct {
+	name    string
+	file    string // in vocabularies, without its extension
+	ranks   int    // how many of the file's ranks belong to it
+	pattern pattern
 }
-
-// The patterns by which text is cut into pieces before its bytes are merged:
-// part of each encoding's definition (openai/tiktoken, openai_public.py).
-const (
-	patternO200K = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
-		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
-		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	patternCL100K = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}` +
-		`| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-)
 
 // encodings lists what there is, in the order in which messages name it.
-// o200k_harmony (gpt-oss) has o200k_base's merges and more special tokens,
-// which do not matter here, so the two share one vocabulary.
+// o200k_harmony (gpt-oss) has o200k_base's tokens and more special ones, which
+// do not matter here; p50k_base has r50k_base's and, after them, runs of spaces.
 func encodings() []encoding {
 	return []encoding{
-		{"o200k_base", "o200k_base", patternO200K},
-		{"o200k_harmony", "o200k_base", patternO200K},
-		{"cl100k_base", "cl100k_base", patternCL100K},
-		{"p50k_base", "p50k_base", patternGPT2},
-		{"r50k_base", "r50k_base", patternGPT2},
+		{"o200k_base", "o200k_base", math.MaxInt, patternO200K},
+		{"o200k_harmony", "o200k_base", math.MaxInt, patternO200K},
+		{"cl100k_base", "cl100k_base", math.MaxInt, patternCL100K},
+		{"p50k_base", "p50k_base", math.MaxInt, patternGPT2},
+		{"r50k_base", "p50k_base", 50256, patternGPT2},
 	}
 }
-
-type encoding struct{ name, merges, pattern string }
 
 func encodingNames() string {
 	var names []string
@@ -49,32 +51,130 @@ func encodingNames() string {
 	return strings.Join(names, ", ")
 }
 
-// newVocabularies returns all encodings by name, none of them loaded yet.
-func newVocabularies() map[string]*vocabulary {
-	byName := map[string]*vocabulary{}
+// vocabulary counts text in one encoding.
+type vocabulary struct {
+	classes    *classes
+	pattern    pattern
+	table      *table
+	workspaces sync.Pool // of *workspace
+}
+
+// loader returns a vocabulary, which it loads when it is first called.
+type loader func() (*vocabulary, error)
+
+// newLoaders returns a loader for each encoding, by name.
+func newLoaders() map[string]loader {
+	classes := sync.OnceValue(newClasses)
+	shared := map[encoding]loader{}
+	byName := map[string]loader{}
 	for _, e := range encodings() {
-		if shared, ok := byName[e.merges]; ok {
-			byName[e.name] = shared
-			continue
+		name := e.name
+		e.name = "" // two encodings may differ in nothing else
+		if shared[e] == nil {
+			shared[e] = sync.OnceValues(func() (*vocabulary, error) {
+				table, err := loadTable(e.file, e.ranks)
+				if err != nil {
+					return nil, fmt.Errorf("load vocabulary %s: %w", name, err)
+				}
+				return &vocabulary{classes: classes(), pattern: e.pattern, table: table}, nil
+			})
 		}
-		byName[e.name] = &vocabulary{load: sync.OnceValues(func() (*tiktoken.Tiktoken, error) {
-			return loadVocabulary(e.merges, e.pattern)
-		})}
+		byName[name] = shared[e]
 	}
 	return byName
 }
 
-// loadVocabulary puts an encoding together from its parts. tiktoken.GetEncoding
-// would do it too, but it reads through a loader that is set for the whole
-// process and by default downloads.
-func loadVocabulary(merges, pattern string) (*tiktoken.Tiktoken, error) {
-	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(merges + ".tiktoken")
-	if err != nil {
-		return nil, fmt.Errorf("load vocabulary %s: %w", merges, err)
+// count returns the number of tokens of text. It neither changes nor keeps it.
+func (v *vocabulary) count(text []byte) int {
+	if !utf8.Valid(text) {
+		text = replaceInvalid(text)
 	}
-	bpe, err := tiktoken.NewCoreBPE(ranks, nil, pattern)
-	if err != nil {
-		return nil, fmt.Errorf("load vocabulary %s: %w", merges, err)
+	n := 0
+	for i := 0; i < len(text); {
+		end := v.pattern.piece(v.classes, text, i)
+		switch {
+		case v.table.rank(text, i, end) != none:
+			n++
+		case end-i <= maxScan:
+			n += v.table.merge(text[i:end])
+		default:
+			n += v.countLong(text[i:end])
+		}
+		i = end
 	}
-	return tiktoken.NewTiktoken(bpe, &tiktoken.Encoding{Name: merges}, nil), nil
+	return n
+}
+
+func (v *vocabulary) countLong(piece []byte) int {
+	w, ok := v.workspaces.Get().(*workspace)
+	if !ok {
+		w = new(workspace)
+	}
+	defer v.workspaces.Put(w)
+	return v.table.mergeLong(w, piece)
+}
+
+// replaceInvalid returns text with U+FFFD for each byte that is not UTF-8, as
+// a Go string's runes, which are what tiktoken-go sees, have it.
+func replaceInvalid(text []byte) []byte {
+	valid := make([]byte, 0, len(text)+len(text)/2)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		valid = utf8.AppendRune(valid, r)
+		text = text[size:]
+	}
+	return valid
+}
+
+// loadTable reads the tokens of a file whose rank is below limit.
+func loadTable(file string, limit int) (*table, error) {
+	packed, err := files.ReadFile("vocabularies/" + file + ".bin")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := unpack(raw)
+	if err != nil {
+		return nil, err
+	}
+	return newTable(func(yield func(uint32, []byte) bool) {
+		for rank, token := range tokens {
+			if int(rank) >= limit || !yield(rank, token) {
+				return
+			}
+		}
+	}), nil
+}
+
+// unpack returns the tokens of an inflated file by rank. It holds the number of
+// ranks (4 bytes, little-endian), each token's length (1 byte; 0 is a rank that
+// is not used), and the tokens' bytes, end to end.
+func unpack(raw []byte) (iter.Seq2[uint32, []byte], error) {
+	if len(raw) < 4 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	count := int(binary.LittleEndian.Uint32(raw))
+	if len(raw)-4 < count {
+		return nil, io.ErrUnexpectedEOF
+	}
+	lengths, text := raw[4:4+count], raw[4+count:]
+	total := 0
+	for _, n := range lengths {
+		total += int(n)
+	}
+	if total != len(text) {
+		return nil, fmt.Errorf("%d bytes of tokens, %d expected", len(text), total)
+	}
+	return func(yield func(uint32, []byte) bool) {
+		rest := text
+		for rank, n := range lengths {
+			if !yield(uint32(rank), rest[:n]) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}, nil
 }
