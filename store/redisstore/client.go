@@ -70,6 +70,7 @@ func newClient(t Target, o Options) (redis.UniversalClient, error) {
 		ConnMaxIdleTime:       5 * time.Minute,
 		ContextTimeoutEnabled: true,
 		MaxRetries:            -1,
+		MinRetryBackoff:       -1, // of a Cluster's redirections too: a slot that moves is known at once
 		DialerRetries:         1,
 		DialerRetryTimeout:    time.Millisecond,
 

@@ -39,6 +39,8 @@ func newScripts() scripts {
 	return scripts{
 		// keys x i record…; args: closedAbove, position (from 0) of a record that
 		// the caller has at hand or -1, length of what the keys have in common.
+		// It asks for ever longer runs of keys at once, and halves the first run
+		// that has one: a call for each key would take twice as long.
 		// It writes only to renew, and goes on where it may not: on a replica, for
 		// a user that only reads, in a full server. The index is extended first:
 		// it must not end before what it lists.
@@ -47,26 +49,33 @@ local mark = redis.call('PTTL', KEYS[1])
 if mark > tonumber(ARGV[1]) then return {2, -1, 0} end
 local state = 0
 if mark ~= -2 then state = 1 end
-for n = 3, #KEYS do
-  local head = redis.call('GETRANGE', KEYS[n], 0, 5)
-  if head ~= '' then
-    local left = redis.call('PTTL', KEYS[n])
+local from, size = 3, 8
+while from <= #KEYS do
+  local to = math.min(from + size - 1, #KEYS)
+  if redis.call('EXISTS', unpack(KEYS, from, to)) > 0 then
+    while from < to do
+      local middle = math.floor((from + to) / 2)
+      if redis.call('EXISTS', unpack(KEYS, from, middle)) > 0 then to = middle else from = middle + 1 end
+    end
+    local left = redis.call('PTTL', KEYS[from])
+    local head = redis.call('GETRANGE', KEYS[from], 0, 5)
     if #head == 6 then
       local life = 0
       for b = 2, 6 do life = life * 256 + string.byte(head, b) end
       if life - left >= math.min(3600000, life / 2) then
-        local t = redis.call('TIME')
-        local ends = t[1] * 1000 + math.floor(t[2] / 1000) + life
-        local noted = redis.pcall('ZADD', KEYS[2], ends, string.sub(KEYS[n], ARGV[3] + 1))
+        local t = redis.pcall('TIME')
+        local noted = t.err or redis.pcall('ZADD', KEYS[2], t[1] * 1000 + math.floor(t[2] / 1000) + life,
+          string.sub(KEYS[from], ARGV[3] + 1))
         if type(noted) == 'number' then
           if redis.call('PTTL', KEYS[2]) < life then redis.pcall('PEXPIRE', KEYS[2], life) end
-          if redis.pcall('PEXPIRE', KEYS[n], life) == 1 then left = life end
+          if redis.pcall('PEXPIRE', KEYS[from], life) == 1 then left = life end
         end
       end
     end
-    if n - 3 == tonumber(ARGV[2]) then return {state, n - 3, left} end
-    return {state, n - 3, left, redis.call('GET', KEYS[n])}
+    if from - 3 == tonumber(ARGV[2]) then return {state, from - 3, left} end
+    return {state, from - 3, left, redis.call('GET', KEYS[from])}
   end
+  from, size = to + 1, math.min(2 * size, 1024)
 end
 return {state, -1, 0}`),
 
@@ -110,12 +119,13 @@ const unlessClosed = `
 if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) then return 0 end`
 
 // enter notes in the index what a script is about to write, and drops from it
-// what has expired.
+// what has expired. The addition comes first: a full Redis refuses only a
+// script's first write, and no removal.
 const enter = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end`
 
 // did runs a script that answers 1 or 0.
