@@ -55,8 +55,13 @@ func makers() []catwalk.InferenceProvider {
 // taken: a request that fits it fits everywhere.
 func builtIn() catalogue {
 	c := catalogue{}
-	for _, m := range retired() {
-		c.add(m.name, Limits{Input: m.total, Output: m.output, Total: m.total, Source: SourceCatalogue}, byMaker)
+	for _, m := range slices.Concat(retired(), openWeights()) {
+		l := Limits{Input: m.total, Output: m.output, Total: m.total, Source: SourceCatalogue}
+		if strings.HasSuffix(m.name, "-latest") {
+			c.enter(spell(m.name), entry{l, byMaker}) // it says nothing of the releases before
+			continue
+		}
+		c.add(m.name, l, byMaker)
 	}
 	for _, provider := range embedded.GetAll() {
 		by := byReseller
