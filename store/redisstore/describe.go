@@ -11,7 +11,7 @@ import (
 
 // Server is what one Redis says of itself.
 type Server struct {
-	Addr       string // host:port; that of the primary where Sentinels know it
+	Addr       string // host:port, or the set's name with Sentinels
 	Software   string // "redis" or "valkey"
 	Version    string
 	Role       string // "master" or "slave"
@@ -47,13 +47,20 @@ func (s *Store) Describe(ctx context.Context) ([]Server, error) {
 			return nil, fmt.Errorf("redis: describe: %w", classify(err))
 		}
 		server := parseInfo(text)
-		if c, ok := node.(*redis.Client); ok {
-			server.Addr = c.Options().Addr
+		if server.Addr = s.target.Master; server.Addr == "" {
+			server.Addr = address(node)
 		}
 		server.Advice = advise(server)
 		all = append(all, server)
 	}
 	return all, nil
+}
+
+func address(node redis.Cmdable) string {
+	if c, ok := node.(*redis.Client); ok {
+		return c.Options().Addr
+	}
+	return ""
 }
 
 func parseInfo(text string) Server {

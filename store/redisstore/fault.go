@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Fault is what is wrong with a Redis, for an operator to mend. Every error of
+// Error is what is wrong with a Redis, for an operator to mend. Every error of
 // this package that is not a caller's mistake or a caller's own end wraps one:
 // find it with errors.As, or ask for a certain one with errors.Is.
-type Fault struct {
+type Error struct {
 	// Name is one word, for metrics.
 	Name string
 
@@ -23,35 +23,35 @@ type Fault struct {
 	shuts bool // nothing works until it is mended: the breaker opens
 }
 
-func (f *Fault) Error() string { return f.text }
+func (f *Error) Error() string { return f.text }
 
 // Faults. They are told apart by what Redis answers.
 var (
-	ErrAway = &Fault{"away", "is it running, and do address, port and TLS match?",
+	ErrAway = &Error{"away", "is it running, and do address, port and TLS match?",
 		"Redis does not answer", true}
-	ErrBusy = &Fault{"busy", "raise maxclients of Redis, or use fewer connections",
+	ErrBusy = &Error{"busy", "raise maxclients of Redis, or use fewer connections",
 		"Redis takes no more connections", true}
-	ErrLoading = &Fault{"loading", "wait: it serves once its data is loaded",
+	ErrLoading = &Error{"loading", "wait: it serves once its data is loaded",
 		"Redis is loading its data", true}
-	ErrCluster = &Fault{"cluster", "look at CLUSTER INFO: a node is lost, or a slot has no node",
+	ErrCluster = &Error{"cluster", "look at CLUSTER INFO: a node is lost, or a slot has no node",
 		"the Redis Cluster does not serve", true}
-	ErrPassword = &Fault{"password", "check user and password against the server's ACL LIST",
+	ErrPassword = &Error{"password", "check user and password against the server's ACL LIST",
 		"Redis refuses user or password", true}
-	ErrSchema = &Fault{"schema", "stop the other version, or choose another prefix; " +
+	ErrSchema = &Error{"schema", "stop the other version, or choose another prefix; " +
 		"the mark goes within an hour after its last process", "Redis is in use by another version of Pleat", true}
-	ErrFull = &Fault{"full", "raise maxmemory, or set maxmemory-policy to volatile-lru",
+	ErrFull = &Error{"full", "raise maxmemory, or set maxmemory-policy to volatile-lru",
 		"Redis is out of memory and stores nothing", false}
-	ErrReadOnly = &Fault{"readonly", "give the address of the primary, or of the Sentinels",
+	ErrReadOnly = &Error{"readonly", "give the address of the primary, or of the Sentinels",
 		"Redis is a read-only replica", false}
-	ErrDisk = &Fault{"disk", "look at the server's log: it cannot save to its disk, or has too few replicas",
+	ErrDisk = &Error{"disk", "look at the server's log: it cannot save to its disk, or has too few replicas",
 		"Redis refuses writes to protect its data", false}
-	ErrDenied = &Fault{"denied", "give the user the commands and keys that docs/operations.md lists",
+	ErrDenied = &Error{"denied", "give the user the commands and keys that docs/operations.md lists",
 		"the user of Redis may not do this", false}
-	ErrMoving = &Fault{"moving", "nothing: a slot is on its way to another node",
+	ErrMoving = &Error{"moving", "nothing: a slot is on its way to another node",
 		"the Redis Cluster is moving keys", false}
-	ErrValue = &Fault{"value", "does another application write under the prefix?",
+	ErrValue = &Error{"value", "does another application write under the prefix?",
 		"Redis holds a value that is not Pleat's", false}
-	ErrRefused = &Fault{"refused", "is it Redis 6.2 or later?",
+	ErrRefused = &Error{"refused", "is it Redis 6.2 or later?",
 		"Redis refuses a command", false}
 )
 
@@ -59,11 +59,11 @@ var (
 // that of precedence, since a script's error may name two.
 func codes() []struct {
 	code  string
-	fault *Fault
+	fault *Error
 } {
 	return []struct {
 		code  string
-		fault *Fault
+		fault *Error
 	}{
 		{"OOM", ErrFull},
 		{"READONLY", ErrReadOnly},
@@ -87,11 +87,11 @@ func codes() []struct {
 	}
 }
 
-// classify says which fault an error is. Absence and what is classified already
-// stay as they are. Redis never quotes a value or a password in an error.
+// classify says which fault an error is. Absence, the Store's own end and what is
+// classified already stay as they are. Redis never quotes a value or a password in an error.
 func classify(err error) error {
-	var known *Fault
-	if err == nil || errors.Is(err, redis.Nil) || errors.As(err, &known) {
+	var known *Error
+	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, redis.ErrClosed) || errors.As(err, &known) {
 		return err
 	}
 	var answered redis.Error
@@ -113,12 +113,12 @@ func classify(err error) error {
 
 // faultOf is the fault that an error wraps, or nil. That of an open breaker is
 // the one that opened it.
-func faultOf(err error) *Fault {
-	var open *outage
+func faultOf(err error) *Error {
+	var open *outageError
 	if errors.As(err, &open) {
 		err = open.cause
 	}
-	var f *Fault
+	var f *Error
 	if errors.As(err, &f) {
 		return f
 	}

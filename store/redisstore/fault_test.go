@@ -12,7 +12,7 @@ import (
 )
 
 // expectFault expects an error to be a certain fault, with a hint.
-func expectFault(t testing.TB, err error, want *Fault) {
+func expectFault(t testing.TB, err error, want *Error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Fatalf("the error is %v, want %v", err, want)
@@ -22,39 +22,39 @@ func expectFault(t testing.TB, err error, want *Fault) {
 	}
 }
 
-// refused is an error that Redis answered.
-type refused string
+// refusedError is an error that Redis answered.
+type refusedError string
 
-func (r refused) Error() string { return string(r) }
-func (refused) RedisError()     {}
+func (r refusedError) Error() string { return string(r) }
+func (refusedError) RedisError()     {}
 
 func TestClassify(t *testing.T) {
 	tests := []struct {
 		err  error
-		want *Fault
+		want *Error
 	}{
 		{io.EOF, ErrAway},
 		{context.DeadlineExceeded, ErrAway},
 		{redis.ErrPoolTimeout, ErrAway},
-		{refused("OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:5."), ErrFull},
-		{refused("ERR Error running script (call to f_1): @user_script:5: -OOM command not allowed"), ErrFull},
-		{refused("READONLY You can't write against a read only replica."), ErrReadOnly},
-		{refused("LOADING Redis is loading the dataset in memory"), ErrLoading},
-		{refused("MASTERDOWN Link with MASTER is down"), ErrAway},
-		{refused("CLUSTERDOWN The cluster is down"), ErrCluster},
-		{refused("MOVED 1 h:1"), ErrMoving},
-		{refused("ASK 1 h:1"), ErrMoving},
-		{refused("TRYAGAIN Multiple keys request during rehashing of slot"), ErrMoving},
-		{refused("WRONGPASS invalid username-password pair or user is disabled."), ErrPassword},
-		{refused("NOAUTH Authentication required."), ErrPassword},
-		{refused("ERR AUTH <password> called without any password configured"), ErrPassword},
-		{refused("NOPERM this user has no permissions to run the 'eval' command"), ErrDenied},
-		{refused("ERR The user executing the script can't access this key"), ErrDenied},
-		{refused("MISCONF Redis is configured to save RDB snapshots"), ErrDisk},
-		{refused("NOREPLICAS Not enough good replicas to write."), ErrDisk},
-		{refused("BUSY Redis is busy running a script."), ErrAway},
-		{refused("ERR max number of clients reached"), ErrBusy},
-		{refused("ERR unknown command 'evalsha'"), ErrRefused},
+		{refusedError("OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:5."), ErrFull},
+		{refusedError("ERR Error running script (call to f_1): @user_script:5: -OOM command not allowed"), ErrFull},
+		{refusedError("READONLY You can't write against a read only replica."), ErrReadOnly},
+		{refusedError("LOADING Redis is loading the dataset in memory"), ErrLoading},
+		{refusedError("MASTERDOWN Link with MASTER is down"), ErrAway},
+		{refusedError("CLUSTERDOWN The cluster is down"), ErrCluster},
+		{refusedError("MOVED 1 h:1"), ErrMoving},
+		{refusedError("ASK 1 h:1"), ErrMoving},
+		{refusedError("TRYAGAIN Multiple keys request during rehashing of slot"), ErrMoving},
+		{refusedError("WRONGPASS invalid username-password pair or user is disabled."), ErrPassword},
+		{refusedError("NOAUTH Authentication required."), ErrPassword},
+		{refusedError("ERR AUTH <password> called without any password configured"), ErrPassword},
+		{refusedError("NOPERM this user has no permissions to run the 'eval' command"), ErrDenied},
+		{refusedError("ERR The user executing the script can't access this key"), ErrDenied},
+		{refusedError("MISCONF Redis is configured to save RDB snapshots"), ErrDisk},
+		{refusedError("NOREPLICAS Not enough good replicas to write."), ErrDisk},
+		{refusedError("BUSY Redis is busy running a script."), ErrAway},
+		{refusedError("ERR max number of clients reached"), ErrBusy},
+		{refusedError("ERR unknown command 'evalsha'"), ErrRefused},
 	}
 	for _, test := range tests {
 		err := classify(fmt.Errorf("dialling: %w", test.err))
@@ -75,7 +75,7 @@ func TestClassify(t *testing.T) {
 
 func TestAnOutageIsAwayAndItsCause(t *testing.T) {
 	h := newHealth(slog.New(slog.DiscardHandler), nobody{})
-	h.note(0, "newest", classify(refused("NOAUTH")))
+	h.note(0, "newest", classify(refusedError("NOAUTH")))
 	_, err := h.allow()
 	expectFault(t, err, ErrPassword)
 	expectFault(t, err, ErrAway)

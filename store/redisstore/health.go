@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// outage is an open breaker: what opened it, and when. It is both ErrAway and
+// outageError is an open breaker: what opened it, and when. It is both ErrAway and
 // its cause.
-type outage struct {
+type outageError struct {
 	cause error
 	since time.Time
 }
 
-func (o *outage) Error() string {
+func (o *outageError) Error() string {
 	if errors.Is(o.cause, ErrAway) {
 		return o.cause.Error()
 	}
 	return ErrAway.text + ": " + o.cause.Error()
 }
 
-func (o *outage) Unwrap() []error { return []error{ErrAway, o.cause} }
+func (o *outageError) Unwrap() []error { return []error{ErrAway, o.cause} }
 
 // health holds the breaker, and whether Redis takes writes. It logs each change
 // once.
@@ -30,10 +30,10 @@ type health struct {
 	observer Observer
 	opened   chan struct{} // holds one token after the breaker opened
 
-	mu      sync.Mutex // protects all below
-	open    *outage    // nil: the breaker is closed
-	epoch   int        // counts how often it closed
-	refusal error      // why writes are refused; nil: they are not
+	mu      sync.Mutex   // protects all below
+	open    *outageError // nil: the breaker is closed
+	epoch   int          // counts how often it closed
+	refusal error        // why writes are refused; nil: they are not
 }
 
 func newHealth(log *slog.Logger, observer Observer) *health {
@@ -70,7 +70,7 @@ func (h *health) note(epoch int, op string, err error) {
 }
 
 // noteWrite takes note of how a write went. A slot on its way is no refusal.
-func (h *health) noteWrite(f *Fault, err error) {
+func (h *health) noteWrite(f *Error, err error) {
 	if err != nil && (f == nil || f == ErrMoving || f == ErrValue) {
 		return
 	}
@@ -90,8 +90,8 @@ func (h *health) noteWrite(f *Fault, err error) {
 // fail opens the breaker, or notes that the cause has changed. The caller holds
 // mu.
 func (h *health) fail(err error) {
-	f, before := faultOf(err), (*Fault)(nil)
-	now := &outage{cause: err, since: time.Now()}
+	f, before := faultOf(err), (*Error)(nil)
+	now := &outageError{cause: err, since: time.Now()}
 	if h.open != nil {
 		before, now.since = faultOf(h.open.cause), h.open.since
 	}

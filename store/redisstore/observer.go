@@ -3,10 +3,10 @@ package redisstore
 import "time"
 
 // Observer counts what happens. Its methods must not block. A fault's name is
-// one of Fault.Name: fewer than a dozen.
+// one of Error.Name: fewer than a dozen.
 type Observer interface {
 	// StoreCalled tells of one call: op is newest, put, acquire, release, add,
-	// list, delete, ping or describe. fault is "" if it went well.
+	// list, delete or ping. fault is "" if it went well.
 	StoreCalled(op string, took time.Duration, fault string)
 
 	// StoreState tells that the breaker opened, for fault, or closed ("").

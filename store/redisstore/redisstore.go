@@ -33,23 +33,20 @@
 // A lookup waits for at most Options.Budget. What then fails opens a breaker:
 // calls fail at once with ErrAway until a PING in the background is answered.
 // Folds lately used stay in a local cache, which answers meanwhile. Every fault
-// that an operator can mend has an error of its own, with a hint: see Fault.
+// that an operator can mend has an error of its own, with a hint: see Error.
 //
 // # What a user of Redis must be allowed
 //
 //	~PREFIX:* +evalsha +eval +ping +get +set +exists +getrange +pttl +pexpire +zadd
 //	+zrem +zrange +zremrangebyscore +hincrby +hset +hgetall +unlink +scan +time +info
 //
-// and for a Cluster +cluster|slots +cluster|shards besides. A user that may only read is served
-// reads.
+// and +cluster|slots for a Cluster. A user that may only read is served reads.
 package redisstore
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"regexp"
 	"sync"
 	"time"
 
@@ -58,60 +55,10 @@ import (
 	"github.com/pleat-proxy/pleat/store"
 )
 
-// Options are the choices that a Store is made with. URL is required; of all
-// others the zero value means the default that is named.
-type Options struct {
-	// URL says which Redis: see ParseURL.
-	URL string
-
-	// Prefix begins every key: 1 to 64 of A-Z a-z 0-9 . _ : - ("pleat").
-	// Processes share folds if they share it.
-	Prefix string
-
-	// Username and Password replace those of the URL. SentinelUsername and
-	// SentinelPassword are for the Sentinels themselves (none).
-	Username, Password                 string
-	SentinelUsername, SentinelPassword string
-
-	// TLS is for rediss:// forms only.
-	TLS TLS
-
-	// PoolSize is how many connections to each server are kept (32).
-	PoolSize int
-
-	// DialTimeout bounds the making of a connection (1 s).
-	DialTimeout time.Duration
-
-	// ReadTimeout and WriteTimeout bound one command of background work (1 s).
-	ReadTimeout, WriteTimeout time.Duration
-
-	// Budget bounds one lookup, which a request waits for (100 ms).
-	Budget time.Duration
-
-	// CacheBytes bounds the local cache of folds (32 MiB); less than 0: none.
-	CacheBytes int64
-
-	// Log is told when Redis fails and when it is well again, once each (discard).
-	Log *slog.Logger
-
-	// Observer is told of every call (none).
-	Observer Observer
-
-	// Now is the clock of the local cache (time.Now).
-	Now func() time.Time
-}
-
-const (
-	defaultPrefix     = "pleat"
-	defaultPool       = 32
-	defaultTimeout    = time.Second
-	defaultBudget     = 100 * time.Millisecond
-	defaultCacheBytes = 32 << 20
-)
-
 // Store implements store.Store. It is safe for concurrent use.
 type Store struct {
 	opt     Options
+	target  Target
 	client  redis.UniversalClient
 	keys    layout
 	codec   *codec
@@ -148,6 +95,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{
 		opt:      o,
+		target:   target,
 		client:   client,
 		keys:     layout{prefix: o.Prefix},
 		codec:    codec,
@@ -162,40 +110,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.wg.Go(func() { s.keep(background) })
 	s.wg.Go(func() { s.putBack(background) })
 	return s, nil
-}
-
-// complete fills in defaults and says what is not possible.
-func (o *Options) complete() error {
-	setDefault(&o.Prefix, defaultPrefix)
-	setDefault(&o.PoolSize, defaultPool)
-	setDefault(&o.DialTimeout, defaultTimeout)
-	setDefault(&o.ReadTimeout, defaultTimeout)
-	setDefault(&o.WriteTimeout, defaultTimeout)
-	setDefault(&o.Budget, defaultBudget)
-	setDefault(&o.CacheBytes, defaultCacheBytes)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Observer == nil {
-		o.Observer = nobody{}
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if !regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`).MatchString(o.Prefix) {
-		return fmt.Errorf("redis: prefix %q: it is 1 to 64 of A-Z a-z 0-9 . _ : -", o.Prefix)
-	}
-	if o.PoolSize < 1 || min(o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.Budget) < time.Millisecond {
-		return errors.New("redis: pool size is at least 1, and time-outs and budget at least 1ms")
-	}
-	return nil
-}
-
-func setDefault[T comparable](option *T, value T) {
-	var zero T
-	if *option == zero {
-		*option = value
-	}
 }
 
 // Close ends background work and closes all connections. Calls after it fail.

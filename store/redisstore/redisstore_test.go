@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 // open opens a store that the test closes.
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), o)
+	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +71,7 @@ func suite(t *testing.T, options Options, really bool, servers ...*redistest.Ser
 // age takes d off the life of every key.
 func age(t testing.TB, c *redis.Client, d time.Duration) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := t.Context()
 	for _, key := range allKeys(t, c) {
 		left, err := c.PTTL(ctx, key).Result()
 		if err == nil && left <= d {
@@ -89,8 +88,8 @@ func age(t testing.TB, c *redis.Client, d time.Duration) {
 func allKeys(t testing.TB, c *redis.Client) []string {
 	t.Helper()
 	var keys []string
-	all := c.Scan(context.Background(), 0, "*", 1000).Iterator()
-	for all.Next(context.Background()) {
+	all := c.Scan(t.Context(), 0, "*", 1000).Iterator()
+	for all.Next(t.Context()) {
 		keys = append(keys, all.Val())
 	}
 	if err := all.Err(); err != nil {
@@ -165,7 +164,7 @@ func TestSentinel(t *testing.T) {
 func TestCluster(t *testing.T) {
 	nodes := redistest.StartCluster(t, 3)
 	for _, node := range nodes {
-		grant(t, node, "folder", "secret", append(rights(t), "+cluster|slots", "+cluster|shards"))
+		grant(t, node, "folder", "secret", append(rights(t), "+cluster|slots"))
 	}
 	url := fmt.Sprintf("redis+cluster://folder:secret@%s,%s", nodes[0].Addr, nodes[1].Addr)
 	suite(t, Options{URL: url}, false, nodes...)

@@ -13,11 +13,12 @@ import (
 )
 
 // TestReplicas has as many stores as a large installation has processes, all at
-// one conversation: one of them at a time holds its lease, and no number is lost.
+// one conversation: each piece of work has one holder who may renew, a lease whose
+// holder crashed stays taken, and no number is lost.
 func TestReplicas(t *testing.T) {
 	const replicas, rounds = 200, 5
 	server := redistest.Start(t)
-	var holders, most, took atomic.Int64
+	var took atomic.Int64
 	var wg sync.WaitGroup
 	for i := range replicas {
 		s := open(t, Options{URL: "redis://" + server.Addr, PoolSize: 2, Budget: 10 * time.Second, DialTimeout: 10 * time.Second,
@@ -39,12 +40,10 @@ func TestReplicas(t *testing.T) {
 				if !held {
 					continue
 				}
-				most.Store(max(most.Load(), holders.Add(1)))
 				took.Add(1)
 				if again, err := s.Acquire(t.Context(), "space", key, token, time.Minute); !again || err != nil {
 					t.Errorf("the holder cannot renew: %t, %v", again, err)
 				}
-				holders.Add(-1)
 				if round%2 == 0 { // else it crashes, and holds it on
 					if err := s.Release(t.Context(), "space", key, token); err != nil {
 						t.Errorf("Release: %v", err)

@@ -27,24 +27,33 @@ const (
 )
 
 // scripts are what Redis must do in one step. They read the server's clock, so
-// that replicas need not agree on the time, and name all keys that they touch.
-// Shared by all: a redis.Script never changes.
+// that replicas need not agree on the time, and name all keys that they touch:
+// x is the tombstone, i the index.
 type scripts struct {
 	lookup, put, acquire, release, add, shut *redis.Script
 }
 
-// newScripts also says what the arguments are. The names of keys: x is the
-// tombstone, i the index.
 func newScripts() scripts {
 	return scripts{
-		// keys x i record…; args: closedAbove, position (from 0) of a record that
-		// the caller has at hand or -1, length of what the keys have in common.
-		// It asks for ever longer runs of keys at once, and halves the first run
-		// that has one: a call for each key would take twice as long.
-		// It writes only to renew, and goes on where it may not: on a replica, for
-		// a user that only reads, in a full server. The index is extended first:
-		// it must not end before what it lists.
-		lookup: redis.NewScript(`
+		lookup:  redis.NewScript(lookupScript),
+		put:     redis.NewScript(unlessClosed + putScript),
+		acquire: redis.NewScript(unlessClosed + acquireScript),
+		release: redis.NewScript(releaseScript),
+		add:     redis.NewScript(unlessClosed + enter + addScript),
+		shut:    redis.NewScript(shutScript),
+	}
+}
+
+// lookupScript takes keys x i record… and closedAbove, the position (from 0) of
+// a record that the caller has at hand or -1, and the length of what the keys
+// have in common.
+//
+// It asks for ever longer runs of keys at once, and halves the first run that
+// has one: a call for each key would take twice as long. It writes only to
+// renew, and goes on where it may not: on a replica, for a user that only reads,
+// in a full server. The index is extended first: it must not end before what it
+// lists.
+const lookupScript = `
 local mark = redis.call('PTTL', KEYS[1])
 if mark > tonumber(ARGV[1]) then return {2, -1, 0} end
 local state = 0
@@ -77,42 +86,7 @@ while from <= #KEYS do
   end
   from, size = to + 1, math.min(2 * size, 1024)
 end
-return {state, -1, 0}`),
-
-		// keys x i record; args: closedAbove, life, member of the index, value.
-		put: redis.NewScript(unlessClosed + `
-if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end` + enter + `
-redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[2])
-return 1`),
-
-		// keys x i lease; args: closedAbove, life, member of the index, token.
-		acquire: redis.NewScript(unlessClosed + `
-local holder = redis.call('GET', KEYS[3])
-if holder and holder ~= ARGV[4] then return 0 end` + enter + `
-redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[2])
-return 1`),
-
-		// keys i lease; args: token, member of the index.
-		release: redis.NewScript(`
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('ZREM', KEYS[1], ARGV[2])
-return redis.call('UNLINK', KEYS[2])`),
-
-		// keys x i row; args: closedAbove, life, member of the index, how many
-		// numbers, then field and number of each, then field and text of labels.
-		add: redis.NewScript(unlessClosed + enter + `
-local labels = 5 + 2 * ARGV[4]
-for n = 5, labels - 1, 2 do redis.call('HINCRBY', KEYS[3], ARGV[n], ARGV[n + 1]) end
-for n = labels, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[n], ARGV[n + 1]) end
-redis.call('PEXPIRE', KEYS[3], ARGV[2])
-return 1`),
-
-		// keys x i; args: life of the tombstone. Returns the members of the index.
-		shut: redis.NewScript(`
-redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
-return redis.call('ZRANGE', KEYS[2], 0, -1)`),
-	}
-}
+return {state, -1, 0}`
 
 // unlessClosed begins a script that a tombstone forbids.
 const unlessClosed = `
@@ -127,6 +101,42 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end`
+
+// putScript takes keys x i record and closedAbove, life, member of the index,
+// value.
+const putScript = `
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end` + enter + `
+redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[2])
+return 1`
+
+// acquireScript takes keys x i lease and closedAbove, life, member of the index,
+// token.
+const acquireScript = `
+local holder = redis.call('GET', KEYS[3])
+if holder and holder ~= ARGV[4] then return 0 end` + enter + `
+redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[2])
+return 1`
+
+// releaseScript takes keys i lease and token, member of the index.
+const releaseScript = `
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('ZREM', KEYS[1], ARGV[2])
+return redis.call('UNLINK', KEYS[2])`
+
+// addScript takes keys x i row and closedAbove, life, member of the index, how
+// many numbers, then field and number of each, then field and text of labels.
+const addScript = `
+local labels = 5 + 2 * ARGV[4]
+for n = 5, labels - 1, 2 do redis.call('HINCRBY', KEYS[3], ARGV[n], ARGV[n + 1]) end
+for n = labels, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[n], ARGV[n + 1]) end
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+return 1`
+
+// shutScript takes keys x i and the life of the tombstone. It returns the
+// members of the index.
+const shutScript = `
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+return redis.call('ZRANGE', KEYS[2], 0, -1)`
 
 // did runs a script that answers 1 or 0.
 func did(ctx context.Context, c redis.Scripter, script *redis.Script, keys []string, args ...any) (bool, error) {

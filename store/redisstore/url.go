@@ -20,6 +20,19 @@ type Target struct {
 	Password string
 }
 
+// String names the servers, and neither user nor password.
+func (t Target) String() string {
+	hosts := strings.Join(t.Addrs, ",")
+	switch {
+	case t.Cluster:
+		return "Redis Cluster at " + hosts
+	case t.Master != "":
+		return "Redis " + t.Master + " of the Sentinels at " + hosts
+	default:
+		return "Redis at " + hosts
+	}
+}
+
 const (
 	portRedis    = "6379"
 	portSentinel = "26379"

@@ -1,7 +1,7 @@
 package redisstore
 
 import (
-	"context"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -27,7 +27,20 @@ func TestParseURL(t *testing.T) {
 	for raw, want := range tests {
 		got, err := ParseURL(raw)
 		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("ParseURL(%q) = %+v, %v; want %+v", raw, got, err, want)
+			t.Errorf("ParseURL(%q) = %#v, %v; want %#v", raw, got, err, want)
+		}
+	}
+}
+
+func TestTargetNamesNoPassword(t *testing.T) {
+	for raw, want := range map[string]string{
+		"redis://u:s3cret@h":                  "Redis at h:6379",
+		"redis+cluster://u:s3cret@h,i:7":      "Redis Cluster at h:6379,i:7",
+		"redis+sentinel://u:s3cret@h/pleat/1": "Redis pleat of the Sentinels at h:26379",
+	} {
+		target, err := ParseURL(raw)
+		if got := fmt.Sprintf("%+v", target); err != nil || got != want {
+			t.Errorf("%q is %q, %v; want %q", raw, got, err, want)
 		}
 	}
 }
@@ -86,7 +99,7 @@ func TestOpenRefusesWhatIsNotPossible(t *testing.T) {
 		"of a Cluster end": {URL: "redis+cluster://h/1"},
 	}
 	for want, options := range tests {
-		if s, err := Open(context.Background(), options); err == nil {
+		if s, err := Open(t.Context(), options); err == nil {
 			t.Errorf("Open(%s) succeeds", want)
 			_ = s.Close()
 		} else if !strings.Contains(err.Error(), want) {

@@ -6,7 +6,6 @@ package redistest
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -179,7 +178,7 @@ func (s *Server) WithDB(db int) *Server {
 // Do sends a command and returns its answer.
 func (s *Server) Do(args ...any) any {
 	s.t.Helper()
-	answer, err := s.client.Do(context.Background(), args...).Result()
+	answer, err := s.client.Do(s.t.Context(), args...).Result()
 	if err != nil {
 		s.t.Fatalf("%v: %v", args[0], err)
 	}
