@@ -1,0 +1,141 @@
+package compaction
+
+import (
+	"encoding/json"
+
+	"github.com/pleat-proxy/pleat/compaction/tokens"
+	"github.com/pleat-proxy/pleat/compaction/window"
+)
+
+// Measurement is what a chat request costs as input, in tokens, and what of it
+// costs how much. The chunks, Tools, Format and Reply sum to Tokens; so do the
+// messages in place of the chunks.
+type Measurement struct {
+	Model   string         // as the body names it
+	Encoder tokens.Encoder // that counted
+
+	Tokens int
+	Chunks []ChunkTokens // those that hold messages, in the order of sending
+	Tools  int           // all declarations of tools and functions, with what stands around them
+	Format int           // the schema of the answer
+	Reply  int           // the opening of the reply
+
+	Messages     []MessageTokens // in the request's order
+	Declarations []ToolTokens    // in the request's order
+}
+
+// ChunkTokens is the tokens of the messages of one chunk.
+type ChunkTokens struct {
+	Chunk    string
+	Messages int
+	Tokens   int
+}
+
+// MessageTokens is the tokens of one message.
+type MessageTokens struct {
+	Index  int // in messages, from 0
+	Role   string
+	Chunk  string
+	Tokens int
+}
+
+// ToolTokens is what a request costs more for having this tool and no other.
+type ToolTokens struct {
+	Name   string // a function's own name, else the tool's type
+	Tokens int
+}
+
+// Measure counts a request's body as planning does, with the encoder of the
+// model that the body names. The error says why the body is no chat request,
+// and quotes nothing of it.
+func Measure(body []byte, encoder func(model string) tokens.Encoder) (Measurement, error) {
+	r, err := scan(body)
+	if err != nil {
+		return Measurement{}, err
+	}
+	r.fingerprint()
+	enc := encoder(r.model)
+	cost := make([]int, len(r.messages))
+	for i := range cost {
+		cost[i] = r.tokens(i, enc)
+	}
+	v := look(r, enc, window.Limits{}, Trigger{}, cost)
+
+	m := Measurement{Model: r.model, Encoder: enc, Tokens: v.received()}
+	m.addMessages(v)
+	m.Reply = r.extrasAlone(enc)
+	for _, extra := range r.extras {
+		n := r.extrasAlone(enc, extra) - m.Reply
+		if r.body[extra.from] != '[' {
+			m.Format += n
+			continue
+		}
+		m.addTools(r, enc, extra)
+	}
+	m.Tools = v.extra - m.Reply - m.Format
+	return m, nil
+}
+
+// addMessages tells the costs of messages and chunks.
+func (m *Measurement) addMessages(v *view) {
+	counts := make([]int, len(v.byChunk))
+	for i, c := range v.h.chunks(v.r) {
+		counts[c]++
+		m.Messages = append(m.Messages, MessageTokens{
+			Index: i, Role: string(decoded(v.r.messages[i].fields.role.in(v.r.body))), Chunk: c.String(), Tokens: v.cost[i],
+		})
+	}
+	for c, n := range v.byChunk {
+		if counts[c] > 0 {
+			m.Chunks = append(m.Chunks, ChunkTokens{Chunk: chunk(c).String(), Messages: counts[c], Tokens: n})
+		}
+	}
+}
+
+// addTools tells the costs of the elements of tools or functions.
+func (m *Measurement) addTools(r *request, enc tokens.Encoder, list span) {
+	s := &scanner{text: r.body, pos: list.from, limit: maxDepth}
+	_ = s.array(func() error { // scan has passed it
+		one, err := s.value()
+		if err != nil {
+			return err
+		}
+		m.Declarations = append(m.Declarations, ToolTokens{
+			Name:   toolName(one.in(r.body)),
+			Tokens: r.extrasAlone(enc, one) - m.Reply,
+		})
+		return nil
+	})
+}
+
+// extrasAlone is what a request costs beside its messages if it has these
+// extras and no others.
+func (r *request) extrasAlone(enc tokens.Encoder, extras ...span) int {
+	alone := *r
+	alone.extras = extras
+	return alone.extraTokens(enc)
+}
+
+// toolName is the name of a declared tool or function; a tool of the
+// provider's own has a type alone.
+func toolName(declaration []byte) string {
+	type named struct{ Name string }
+	var tool struct {
+		named
+
+		Type             string
+		Function, Custom named
+	}
+	_ = json.Unmarshal(declaration, &tool) // scan has passed it; a name of another type is none
+	for _, name := range []string{tool.Function.Name, tool.Custom.Name, tool.Name, tool.Type} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// String is the name of the chunk as requests and reports have it.
+func (c chunk) String() string {
+	return [...]string{"system", "examples", "readonly_files", "repo", "done", "chat_files", "cur", "reminder"}[c]
+}
