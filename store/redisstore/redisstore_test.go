@@ -183,6 +183,22 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+func TestClosed(t *testing.T) {
+	server := redistest.Start(t)
+	log := newJournal()
+	s := open(t, Options{URL: "redis://" + server.Addr, Log: log.logger()})
+	put(t, s, "space", "a", "v")
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	if _, _, err := s.Newest(t.Context(), "space", []string{"b"}); err == nil {
+		t.Error("a closed store answers")
+	}
+	log.expect(t) // its end is no outage
+}
+
 // put stores a value that must not be there yet.
 func put(t testing.TB, s *Store, space, key, value string) {
 	t.Helper()

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
@@ -106,4 +107,27 @@ func TestOpenRefusesWhatIsNotPossible(t *testing.T) {
 			t.Errorf("Open: %v, want something about %q", err, want)
 		}
 	}
+}
+
+// FuzzParseURL looks for a panic, and for an address that is none.
+func FuzzParseURL(f *testing.F) {
+	for _, seed := range []string{
+		"redis://u:p%40@h:1/2", "rediss+sentinel://[::1]:5,b/m/0", "redis+cluster://a,b:7", "redis://@/", "redis://[",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		target, err := ParseURL(raw)
+		if err != nil {
+			return
+		}
+		for _, addr := range target.Addrs {
+			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+				t.Errorf("ParseURL(%q) has the address %q", raw, addr)
+			}
+		}
+		if len(target.Addrs) == 0 || target.Cluster && target.DB != 0 {
+			t.Errorf("ParseURL(%q) = %#v", raw, target)
+		}
+	})
 }
