@@ -214,6 +214,9 @@ func (ev *evidence) prose(s string, layer int) {
 	}
 }
 
+// unescape takes off one level of backslashes.
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+
 // embedded collects what the literals within s say, and returns s without them.
 func (ev *evidence) embedded(s string, layer int) string {
 	s = strings.TrimSpace(s)
@@ -228,8 +231,10 @@ func (ev *evidence) embedded(s string, layer int) string {
 			return ""
 		}
 	}
-	if strings.Contains(s, `{\"`) {
-		s = strings.ReplaceAll(s, `\"`, `"`)
+	if at := strings.Index(s, `{\"`); at >= 0 {
+		if open := literalStart(s); open < 0 || at < open {
+			s = unescape.Replace(s) // a literal that was escaped without quotes around it
+		}
 	}
 	var rest strings.Builder
 	for {
