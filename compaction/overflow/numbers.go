@@ -65,13 +65,15 @@ var patterns = []pattern{
 	numbers("", `max_tokens must be at least 1, got -(?P<over>`+num+`)`),
 
 	numbers(Window, `\(`+inputNum+` ?> ?`+limitNum+`\)`),
+	numbers(Window, `\(`+inputNum+` ?/ ?`+limitNum+optTokens+`\)`),
 	lowerBound(numbers("", `keep the first `+inputNum+optTokens)),
 	numbers("", `resulting in a maximum input length of (?P<rest>`+num+`)`),
 
 	// Limits.
 	numbers(Window, `n_ctx(?:_slot)?:? ?[=(]? ?`+limitNum),
 	numbers(Window, `context[ _-]?(?:length|window|size|limit)? ?`+isWord+limitNum),
-	numbers(Window, limitNum+`(?:[ -]tokens?)? (?:max(?:imum)? )?context`),
+	numbers(Window, `context (?:length|window|size|limit) (?:of|for) \S{1,80} is `+limitNum),
+	numbers(Window, limitNum+`(?:[ -]tokens?)? (?:of )?(?:max(?:imum)? )?context`),
 	numbers(Window, `max(?:imum)? (?:model|sequence|total)(?: sequence| context)? (?:length|size|tokens?)`+isWord+limitNum),
 	numbers(Window, `max_(?:model_len|seq_len|position_embeddings|total_tokens)[ =:(]+`+limitNum),
 	numbers(InputLimit, `max_(?:prompt|input)_(?:tokens|length|len)[ =:(]+`+limitNum),
@@ -80,7 +82,9 @@ var patterns = []pattern{
 	numbers(InputLimit, `range of input length should be \[\d+, ?`+limitNum),
 	numbers(InputLimit, `max(?:imum)? (?:allowed )?(?:number of )?(?:prompt |input )?tokens?(?: allowed| supported)?(?: count| length| limit)?`+isWord+limitNum),
 	numbers(InputLimit, `max(?:imum)? (?:allowed |supported )?(?:prompt |input |request )?(?:length|size)(?: allowed)?`+isWord+limitNum),
-	numbers(InputLimit, `(?:supports?|accepts?|allows?|handles?)(?: only| at most| up to| a maximum of| a max of)+ `+limitNum),
+	numbers(InputLimit, `max(?:imum)? (?:prompt|input|request)`+isWord+limitNum),
+	numbers(InputLimit, `tokens? limit `+limitNum),
+	numbers(InputLimit, `(?:supports?|accepts?|allows?|handles?|takes?)(?: only| at most| up to| a maximum of| a max of)+ `+limitNum),
 	// "exceeds limit (2013)" is MiniMax's error code: a number needs a verb or a unit.
 	numbers(InputLimit, `(?:limit|maximum|max)(?: is| of|:| =) ?\(?`+limitNum),
 	numbers(InputLimit, `(?:limit|maximum|max) \(?`+limitNum+` tokens`),
@@ -94,16 +98,18 @@ var patterns = []pattern{
 	numbers("", `(?:resulted in|results in|passed|sent|provided|supplied|contains?|containing|has|have|had|uses?|used|with) (?:about |approximately )?`+leastWord+inputNum+`(?: input| prompt)? tokens?`),
 	numbers("", `(?:input|prompt)(?: tokens?)? (?:length|count|size)`+isWord+inputNum),
 	numbers("", `(?:input|prompt) tokens?(?: length| count)?`+isWord+inputNum),
-	numbers("", `(?:prompt|input|conversation|messages) (?:is|was|are|of|has) (?:about )?`+leastWord+inputNum+optTokens),
+	numbers("", `(?:prompt|input|request|conversation|messages) (?:is|was|are|of|has) (?:about )?`+leastWord+inputNum+optTokens),
 	numbers("", `too long:? ?\(?`+inputNum),
 	numbers("", `(?:received|got|given|found|actual|counted):? `+leastWord+inputNum),
 	numbers("", leastWord+inputNum+` (?:input|prompt) tokens`),
 
 	// Outputs and totals.
 	numbers("", `(?:requested|requesting|plus|\+) `+outputNum+` (?:output|completion|new|generated) tokens`),
+	numbers("", outputNum+` (?:output|completion) tokens`),
 	numbers("", `(?:max_tokens|max_completion_tokens|max_new_tokens|output tokens?|completion tokens?)`+isWord+outputNum),
 	numbers("", `total of `+leastWord+totalNum+` tokens`),
 	numbers("", `total (?:token count|tokens|number of tokens|length)`+isWord+totalNum),
+	numbers("", `(?:will|would) (?:take|need|require|use) (?:about )?`+totalNum+` tokens`),
 	numbers("", `current length`+isWord+totalNum),
 	numbers("", `(?:requested|requests|asked for|needs|requires):? (?:about |a total of |approximately )?`+totalNum),
 }

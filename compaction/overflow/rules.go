@@ -60,7 +60,7 @@ var guards = []rule{
 	when("bytes", `\bbytes?\b|\b\d+(?:\.\d+)? ?(?:[kmg]i?b)\b|payload|\bpixels?\b|entity too large|(?:request )?body size|file size|image (?:exceeds|is too|size)|image dimensions`),
 	when("field", `\bstrings? (?:value )?(?:is )?(?:too long|length|should)|\barray (?:is )?too long|max_?length\b|maximum of \d+ characters|at most \d+ characters|too many (?:images|messages|tools|functions|files|stop)`).
 		unless(`context length`),
-	when("items", `number of (?:images|messages|tools|functions|files|documents|stop sequences) .{0,24}(?:exceed|limit|maximum)|(?:tools|functions|stop sequences|images) (?:array )?exceed`),
+	when("items", `number of (?:images|messages|tools|functions|files|documents|stop sequences) .{0,24}(?:exceed|limit|maximum)|(?:number of|max(?:imum)?) (?:retries|attempts|connections|sessions|requests)\b|(?:tools|functions|stop sequences|images) (?:array )?exceed`),
 	when("memory", `batch size|\bmemory\b|\bvram\b|\bcuda\b|\bgpu\b|\boom\b`),
 	when("time", `deadline|cancell?ed|cancell?ation|timed? ?out`),
 	when("model", `(?:window|length|size) (?:is )?too small|minimum (?:is|context)|model.{0,80}(?:not found|does not exist)|content (?:filter|management policy)`),
@@ -94,9 +94,9 @@ var capNumbers = []pattern{
 
 // Building blocks of the wording families.
 const (
-	subjectWords = `(?:prompts?|inputs?|requests?|conversation|messages|context|history|quer(?:y|ies)|text|tokens?|sequence|you)\b`
+	subjectWords = `(?:prompts?|inputs?|requests?|conversation|messages|context|history|quer(?:y|ies)|text|tokens|token count|sequence|you)\b`
 	beyondWords  = `(?:exceed(?:s|ed|ing)?|(?:longer|larger|greater|bigger|more|higher) than|surpass\w*|(?:goes|went|is|are) (?:over|beyond|above)|overflow(?:s|ed)?|(?:does not|doesn't|do not|don't|cannot|can't|won't|will not) fit|too (?:long|large|big) (?:for|to fit)|>=?)`
-	windowWords  = `(?:context\b|context[_ -](?:length|window|size|limit)|(?:prompt|input|sequence|model) (?:length|limit|size|window)|max(?:imum)? (?:\w+ ){0,3}(?:length|tokens?|prompt|input|context)|number of tokens|(?:token|configured) limit|max_(?:prompt|input|context|model)|limit of ` + num + ` tokens|model(?:'s)? (?:limit|capacity)|` + num + `[ -]tokens?)`
+	windowWords  = `(?:context\b|context[_ -](?:length|window|size|limit)|(?:prompt|input|sequence|model) (?:length|limit|size|window)|max(?:imum)? (?:\w+ ){0,3}(?:length|tokens?|prompt|input|context)|number of tokens|(?:token|configured) limit|max_(?:prompt|input|context|model|seq)|n_ctx|limit of ` + num + ` tokens|model(?:'s)? (?:limit|capacity)|` + num + `[ -]tokens?)`
 )
 
 // families are the wordings of an overflow. The first that applies names the
@@ -129,7 +129,12 @@ var families = []rule{
 	when("context-exceeded", `\bcontext(?:[ _-](?:length|window|size|limit|budget))*(?: (?:has been|has|have been|was|is|were|limit))* (?:exceed(?:ed|s|ing)?|overflow(?:ed|s)?|overrun|full|reached|exhausted)\b`),
 	when("context-exceeded", `context_?(?:length|window|size|limit)_?exceeded|contextwindowexceeded|(?:exceed|overflow)\w* (?:\w+'?s? ){0,4}context (?:length|window|size|limit)`),
 	when("beyond-window", `\b`+subjectWords+`.{0,80}?(?:\b|\s)`+beyondWords+`.{0,80}?`+windowWords),
-	when("beyond-limit", `\b(?:prompt|input|context|tokens?)(?: (?:token count|tokens?|length|size|count))?(?: (?:of )?\(?`+num+`\)?)?(?: tokens)? `+beyondWords+` (?:the |its )?(?:allowed |model |model's |length |token |size )?(?:limit|max\w*)`),
+	when("beyond-limit", `\b(?:prompt|input|context|tokens|token count)(?: (?:token count|tokens?|length|size|count))?(?: (?:of )?\(?`+num+`\)?)?(?: tokens)? `+beyondWords+` (?:the |its )?(?:allowed |model |model's |length |token |size )?(?:limit|max\w*)`),
+	when("beyond-window", `exceed(?:s|ed|ing)? (?:the |its |this |our )?(?:model(?:'s)? )?max(?:imum)? (?:number of )?(?:allowed )?(?:input|prompt|context|sequence|tokens)\b`),
+	when("beyond-window", `max(?:imum)? (?:allowed )?(?:input|prompt|context|sequence) (?:length|size|tokens?)(?: limit)?(?: was| has been| is)? exceeded`),
+	when("beyond-limit", `\b(?:tokens?|prompt|input) limit (?:was |has been |is )?exceeded`).
+		and(`context|model|input|prompt`),
+	when("too-long", `message you submitted was too long`),
 	when("too-long", `\b(?:prompt|input|conversation|context|chat history|history|messages)(?: text| tokens?| length| size)?(?: \([^)]{0,40}\))?(?: is| are| was| were| has become| became| may be)?(?: much| far| way)? too long\b`),
 	when("too-long", `\b(?:prompt|input|conversation|context|history|messages)(?: text| tokens?| length| size)?(?: \([^)]{0,40}\))?(?: is| are| was| were)? too (?:large|big)\b`).
 		and(`tokens?\b|context|model`),
@@ -138,13 +143,16 @@ var families = []rule{
 	when("reduce-length", `(?:reduce|shorten|trim|decrease) (?:the )?(?:length|size|number of tokens) (?:of|in) (?:the |your |either )?(?:input |chat )?(?:messages?|prompt|input|conversation|context|history|text)`),
 	when("reduce-length", `(?:reduce|shorten|trim|decrease) (?:the |your )?(?:prompt|input|messages|conversation|context)\b`).
 		and(`\btokens?\b|context (?:length|window|size|limit)|max(?:imum)? length`),
-	when("prompt-maximum", `(?:prompt|input|total)(?: tokens?| length| token count)* (?:must|should|can|may)(?:not| not)? (?:be |exceed |have )+.{0,40}`+num+`[ -]tokens?`),
+	when("prompt-maximum", `\b(?:prompt|input|total)(?: tokens?| length| token count)*(?: `+num+`)? (?:must|should|can|may) ?(?:not)? (?:be|exceed|have) .{0,40}`+num).
+		and(`\btokens?\b|length`).
+		unless(`at least|empty|greater than|minimum`),
+	when("prompt-maximum", `(?:supports?|accepts?|takes?|handles?) (?:only )?(?:up to|at most|a maximum of) `+num+` (?:input |prompt )?tokens.{0,60}\b(?:but|received|got|requested|however)\b`),
 	when("zh", `(?:输入|上下文|提示词?|prompt|消息|对话|内容|tokens?).{0,24}?(?:过长|超长|太长|超过|超出|超限)`).
 		and(`长|上下文|tokens?|输入|prompt`),
 }
 
 // totalWords say that the requested output counts too, where no numbers do.
-var totalWords = regexp.MustCompile(`or (?:the )?completion|\btotal\b|max_tokens|max_completion_tokens|context size has been exceeded|\boutput\b`)
+var totalWords = regexp.MustCompile(`or (?:the )?completion|\btotal (?:number of )?(?:requested )?tokens?\b|max_tokens|max_completion_tokens|context size has been exceeded|\boutput\b`)
 
 // overflowCode knows a code, a type or an exception's name that by itself
 // says overflow: context_length_exceeded, exceed_context_size_error,
@@ -152,10 +160,10 @@ var totalWords = regexp.MustCompile(`or (?:the )?completion|\btotal\b|max_tokens
 func overflowCode(code string) bool {
 	c := fold(code)
 	far := strings.Contains(c, "exceed") || strings.Contains(c, "overflow") ||
-		strings.Contains(c, "toolong") || strings.Contains(c, "toolarge")
+		strings.Contains(c, "toolong") || strings.Contains(c, "toolarge") || strings.Contains(c, "toomanyprompt")
 	return far && (strings.Contains(c, "context") || strings.Contains(c, "prompt") ||
 		strings.HasPrefix(c, "input") && !strings.Contains(c, "rate")) ||
-		c == "tokenslimitreached"
+		c == "tokenslimitreached" || c == "tokenstoolong"
 }
 
 // providerCode knows codes that are only numbers. One of them counts if the
