@@ -43,7 +43,8 @@ const docModels = `
 ` + "`models`" + ` is a mapping from patterns to what is known of the models whose names match, as the client writes
 them. In a pattern ` + "`*` is any text and `?`" + ` one letter; case does not count. Limits are taken from the first pattern
 that matches and states one, the encoding from the first that matches and states one; what they leave out is
-taken from the built-in catalogue.
+taken from the built-in catalogue. ` + "`same_as`" + ` maps a name that says nothing, such as a deployment's, to the model
+behind it.
 
 ` + "```yaml" + `
 models:
@@ -51,6 +52,8 @@ models:
     total: 32768
     output: 4096
     encoding: cl100k_base
+  prod-eu:
+    same_as: gpt-4o
 ` + "```" + `
 
 | key | type | allowed | meaning |

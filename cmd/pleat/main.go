@@ -73,6 +73,7 @@ func newRoot(environ []string) *cobra.Command {
 	root.AddCommand(
 		serveCommand(environ),
 		checkCommand(environ),
+		countCommand(environ),
 		demoCommand(environ),
 		versionCommand(),
 	)

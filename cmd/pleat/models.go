@@ -11,6 +11,7 @@ type modelRule struct {
 	Glob                 string
 	Input, Output, Total int // tokens
 	Encoding             string
+	SameAs               string // a model that the catalogues know
 }
 
 // maxWindow is far above any model's window, in tokens.
@@ -23,6 +24,7 @@ func modelFields(m *modelRule) []option {
 		{"output", count(&m.Output, "tokens", 1, maxWindow), "", "what it writes at most"},
 		{"total", count(&m.Total, "tokens", 1, maxWindow), "", "both together at most: its context window"},
 		{"encoding", choice(&m.Encoding, encodings()...), "", "how its text is cut into tokens"},
+		{"same_as", modelName(&m.SameAs), "", "a model that Pleat knows, whose limits and encoding this one has unless they stand beside it"},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pleat-proxy/pleat/compaction"
 	"github.com/pleat-proxy/pleat/compaction/openai"
-	"github.com/pleat-proxy/pleat/compaction/tokens"
 	"github.com/pleat-proxy/pleat/compaction/window"
 	"github.com/pleat-proxy/pleat/proxy"
 	"github.com/pleat-proxy/pleat/store"
@@ -74,7 +73,7 @@ func newCompactor(
 	o := compactionOptions(c)
 	o.Store, o.Observer, o.Log = folds, observer, log
 	var err error
-	if o.Tokens, err = tokens.New(encodingRules(c.Models)); err != nil {
+	if o.Tokens, err = newCounter(c.Models); err != nil {
 		return nil, err
 	}
 	if o.Windows, err = window.New(windowRules(c.Models)); err != nil {
@@ -115,20 +114,4 @@ func newTenants(c *Config) proxy.Tenants {
 		return proxy.NewCredentialTenants([]byte(c.Tenant.Key))
 	}
 	return proxy.NewCredentialTenants(proxy.DeriveKey(c.Upstream))
-}
-
-func encodingRules(models []modelRule) []tokens.Rule {
-	rules := make([]tokens.Rule, len(models))
-	for i, m := range models {
-		rules[i] = tokens.Rule{Glob: m.Glob, Encoding: m.Encoding}
-	}
-	return rules
-}
-
-func windowRules(models []modelRule) []window.Rule {
-	rules := make([]window.Rule, len(models))
-	for i, m := range models {
-		rules[i] = window.Rule{Glob: m.Glob, Input: m.Input, Output: m.Output, Total: m.Total}
-	}
-	return rules
 }

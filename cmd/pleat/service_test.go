@@ -66,7 +66,7 @@ func TestModelsReachTheirReaders(t *testing.T) {
 	for _, name := range encodings() {
 		models = append(models, modelRule{Glob: name, Encoding: name})
 	}
-	counter, err := tokens.New(encodingRules(models))
+	counter, err := newCounter(models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +76,39 @@ func TestModelsReachTheirReaders(t *testing.T) {
 	_, err = tokens.New([]tokens.Rule{{Glob: "*", Encoding: "none"}})
 	if err == nil || !strings.Contains(err.Error(), "(known: "+strings.Join(encodings(), ", ")+")") {
 		t.Errorf("not all of %v are known, or not all that are known: %v", encodings(), err)
+	}
+}
+
+// TestSameAsReachesItsReaders: a deployment has the window and the encoding of the model behind it,
+// unless something else stands beside it.
+func TestSameAsReachesItsReaders(t *testing.T) {
+	models := []modelRule{
+		{Glob: "prod-legacy", SameAs: "gpt-4-32k"},
+		{Glob: "prod-odd", SameAs: "gpt-4", Encoding: "p50k_base", Total: 5000},
+		{Glob: "prod-claude", SameAs: "claude-sonnet-4-5"},
+	}
+	windows, err := window.New(windowRules(models))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter, err := newCounter(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		model    string
+		total    int
+		encoding string
+		exact    bool
+	}{
+		{"prod-legacy", 32_768, "cl100k_base", true},
+		{"prod-odd", 5_000, "p50k_base", true},
+		{"prod-claude", 200_000, "o200k_base", false},
+	} {
+		l, e := windows.Lookup(want.model), counter.For(want.model)
+		if l.Total != want.total || e.Name() != want.encoding || e.Exact() != want.exact {
+			t.Errorf("%+v: %+v, %s, exact %t", want, l, e.Name(), e.Exact())
+		}
 	}
 }
 

@@ -61,6 +61,21 @@ func names(p *[]string, allowed string) kind {
 	}
 }
 
+// modelName is the name of one model.
+func modelName(p *string) kind {
+	return kind{
+		name:    "name",
+		allowed: "the name of a model, such as gpt-4o",
+		parse: func(text string) error {
+			if strings.TrimSpace(text) == "" {
+				return errors.New("empty")
+			}
+			*p = text
+			return nil
+		},
+	}
+}
+
 // secret is a credential: printable, without spaces, so that it can stand in a
 // header.
 func secret(p *string, least int) kind {
