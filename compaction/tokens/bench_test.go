@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,7 @@ func BenchmarkLongPiece(b *testing.B) {
 		for _, run := range longRuns(size) {
 			b.Run(run.name+"/"+sizeName(size), func(b *testing.B) {
 				e := encoderOf(DefaultEncoding)
+				e.Count("loads the vocabulary")
 				b.SetBytes(int64(len(run.text)))
 				b.ReportAllocs()
 				for b.Loop() {
@@ -91,12 +93,7 @@ func BenchmarkLongPiece(b *testing.B) {
 	}
 }
 
-func sizeName(size int) string {
-	if size < 1<<20 {
-		return strings.TrimSpace(string(rune('0'+size>>10/100))+string(rune('0'+size>>10/10%10))+string(rune('0'+size>>10%10))) + "KB"
-	}
-	return string(rune('0'+size>>20)) + "MB"
-}
+func sizeName(size int) string { return strconv.Itoa(size>>10) + "KB" }
 
 // longRuns are texts of the given size, in bytes, that are hard to merge.
 func longRuns(size int) []struct{ name, text string } {

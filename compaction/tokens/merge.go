@@ -1,46 +1,75 @@
 package tokens
 
 // maxScan is the length, in bytes, of the longest piece that merge takes.
-const maxScan = 80
+const maxScan = 32 // a multiple of four
+
+// scan is the memory that merging one short piece takes. It is used again and
+// again: clearing it would take longer than most merges.
+type scan struct {
+	bytes [maxScan + 8]byte // the piece, with room for rank to read on
+	// By where a part begins: its union with its right neighbour, and where its
+	// neighbours begin. The places of bytes that have become part of another
+	// have no union.
+	unions     [maxScan]uint64
+	next, prev [maxScan + 1]uint8
+}
 
 // merge returns how many tokens a piece of 2 to maxScan bytes becomes. It
 // starts from single bytes and puts together, over and over, the two neighbours
 // whose union has the lowest rank, the leftmost of them first, until no union
 // is a token. A scan for the lowest rank is quickest where there are few.
-func (t *table) merge(piece []byte) int {
-	var (
-		bytes  [maxScan + 8]byte   // piece, with room for rank to read on
-		starts [maxScan + 1]uint8  // where each part begins; at the end, len(piece)
-		ranks  [maxScan + 1]uint32 // of each part united with its right neighbour
-	)
-	n := copy(bytes[:maxScan], piece)
+func (s *scan) merge(t *table, piece []byte) int {
+	n := copy(s.bytes[:maxScan], piece)
 	for i := range n - 1 {
-		starts[i] = uint8(i)
-		ranks[i] = t.pairs[int(bytes[i])<<8|int(bytes[i+1])]
+		s.unions[i] = union(t.pairs[int(s.bytes[i])<<8|int(s.bytes[i+1])], i)
+		s.next[i], s.prev[i+1] = uint8(i+1), uint8(i)
 	}
-	starts[n-1], ranks[n-1], starts[n] = uint8(n-1), none, uint8(n)
+	s.next[n-1] = uint8(n)
+	slots := (n-1)/4*4 + 4 // the scan takes four at a time
+	for i := n - 1; i < slots; i++ {
+		s.unions[i] = noUnion
+	}
 
-	for n > 1 {
-		lowest, at := uint32(none), 0
-		for i, rank := range ranks[:n-1] {
-			if rank < lowest {
-				lowest, at = rank, i
-			}
+	parts := n
+	for {
+		lowest := lowestUnion(s.unions[:slots])
+		if lowest == noUnion {
+			return parts
 		}
-		if lowest == none {
-			break
-		}
-		for i := at + 1; i < n; i++ {
-			starts[i], ranks[i] = starts[i+1], ranks[i+1]
-		}
-		n--
-		ranks[at] = none
-		if at+1 < n {
-			ranks[at] = t.rank(bytes[:], int(starts[at]), int(starts[at+2]))
+		at := int(uint32(lowest))
+		middle := int(s.next[at])
+		end := int(s.next[middle])
+		parts--
+		s.unions[middle], s.unions[at] = noUnion, noUnion
+		s.next[at] = uint8(end)
+		if end < n {
+			s.prev[end] = uint8(at)
+			s.unions[at] = union(t.rank(s.bytes[:], at, int(s.next[end])), at)
 		}
 		if at > 0 {
-			ranks[at-1] = t.rank(bytes[:], int(starts[at-1]), int(starts[at+1]))
+			before := int(s.prev[at])
+			s.unions[before] = union(t.rank(s.bytes[:], before, end), before)
 		}
 	}
-	return n
+}
+
+const noUnion = 1<<64 - 1
+
+// union returns what orders unions: by rank, then from left to right.
+func union(rank uint32, at int) uint64 {
+	if rank == none {
+		return noUnion
+	}
+	return uint64(rank)<<32 | uint64(at)
+}
+
+// lowestUnion returns the lowest of unions, of which there are a multiple of
+// four, by four scans that do not wait for each other.
+func lowestUnion(unions []uint64) uint64 {
+	a, b, c, d := uint64(noUnion), uint64(noUnion), uint64(noUnion), uint64(noUnion)
+	for len(unions) >= 4 {
+		a, b, c, d = min(a, unions[0]), min(b, unions[1]), min(c, unions[2]), min(d, unions[3])
+		unions = unions[4:]
+	}
+	return min(a, b, c, d)
 }

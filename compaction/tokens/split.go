@@ -34,6 +34,9 @@ func (p pattern) piece(c *classes, text []byte, i int) int {
 //	 ?[^\s\p{L}\p{N}]+[\r\n/]*
 //	\s*[\r\n]+|\s+(?!\S)|\s+
 func pieceO200K(c *classes, text []byte, i int) int {
+	if end := shortWord(text, i, true); end > 0 {
+		return contraction(text, end, true)
+	}
 	first, size := c.at(text, i)
 	word := i
 	if first&leads != 0 {
@@ -95,6 +98,9 @@ func pieceCL100K(c *classes, text []byte, i int) int {
 	if end := contraction(text, i, true); end > i {
 		return end
 	}
+	if end := shortWord(text, i, false); end > 0 {
+		return end
+	}
 	first, size := c.at(text, i)
 	word := i
 	if first&leads != 0 {
@@ -120,6 +126,9 @@ func pieceCL100K(c *classes, text []byte, i int) int {
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func pieceGPT2(c *classes, text []byte, i int) int {
 	if end := contraction(text, i, false); end > i {
+		return end
+	}
+	if end := shortWord(text, i, false); end > 0 {
 		return end
 	}
 	word := i

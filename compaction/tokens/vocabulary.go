@@ -89,29 +89,34 @@ func (v *vocabulary) count(text []byte) int {
 	if !utf8.Valid(text) {
 		text = replaceInvalid(text)
 	}
+	w, ok := v.workspaces.Get().(*workspace)
+	if !ok {
+		w = new(workspace)
+	}
+	defer v.workspaces.Put(w)
 	n := 0
 	for i := 0; i < len(text); {
 		end := v.pattern.piece(v.classes, text, i)
 		switch {
 		case v.table.rank(text, i, end) != none:
 			n++
+		case end-i <= maxMiddle:
+			n += w.memo.merge(&w.scan, v.table, text, i, end)
 		case end-i <= maxScan:
-			n += v.table.merge(text[i:end])
+			n += w.scan.merge(v.table, text[i:end])
 		default:
-			n += v.countLong(text[i:end])
+			n += w.windows.mergeLong(v.table, text[i:end])
 		}
 		i = end
 	}
 	return n
 }
 
-func (v *vocabulary) countLong(piece []byte) int {
-	w, ok := v.workspaces.Get().(*workspace)
-	if !ok {
-		w = new(workspace)
-	}
-	defer v.workspaces.Put(w)
-	return v.table.mergeLong(w, piece)
+// workspace is the memory that merging takes.
+type workspace struct {
+	memo    memo
+	scan    scan
+	windows windows
 }
 
 // replaceInvalid returns text with U+FFFD for each byte that is not UTF-8, as

@@ -26,17 +26,17 @@ const (
 
 // mergeLong returns how many tokens a piece becomes, whatever its length. It
 // takes time in proportion to it, or n log² n if windows find no common token.
-func (t *table) mergeLong(w *workspace, piece []byte) int {
+func (w *windows) mergeLong(t *table, piece []byte) int {
 	for size := windowSize; ; size *= 2 {
-		if n, ok := t.mergeWindows(w, piece, size); ok {
+		if n, ok := w.mergeAll(t, piece, size); ok {
 			return n
 		}
 	}
 }
 
-// mergeWindows is mergeLong with windows of one size. It fails if two of them
+// mergeAll is mergeLong with windows of one size. It fails if two of them
 // have no token in common, which cannot be if one holds the piece.
-func (t *table) mergeWindows(w *workspace, piece []byte, size int) (n int, ok bool) {
+func (w *windows) mergeAll(t *table, piece []byte, size int) (n int, ok bool) {
 	start, from := 0, 0 // the window, and its first token that is not counted yet
 	ends := w.merge(t, piece[:min(size, len(piece))])
 	for start+size < len(piece) {
@@ -89,72 +89,64 @@ func commonToken(before []int32, anchor int, after []int32, shift int) (old, now
 	return -1, 0
 }
 
-// workspace is the memory that merging one window takes. Parts are known by
-// where they begin.
-type workspace struct {
-	next, prev []int32  // the neighbouring parts; next of the last is the length
-	ranks      []uint32 // of each part united with the next; none also if it is part of another
-	queue      queue
+// windows is the memory that merging one window at a time takes. As in scan,
+// parts are known by where they begin.
+type windows struct {
+	next, prev []int32 // the neighbouring parts; next of the last is the length
+	unions     minima
 	ends       []int32 // of the tokens
-	before     []int32 // of the window before
+	before     []int32 // of the tokens of the window before
 }
 
 // merge returns the ends of the tokens of text, valid until it is called again.
-func (w *workspace) merge(t *table, text []byte) []int32 {
-	n := len(text)
+func (w *windows) merge(t *table, text []byte) []int32 {
+	n := int32(len(text))
 	w.prepare(t, text)
-	for len(w.queue) > 0 {
-		top := w.queue.pop()
-		rank, at := uint32(top>>32), int32(uint32(top))
-		if w.ranks[at] != rank {
-			continue // one of the two has grown since
+	for {
+		lowest := w.unions.lowest()
+		if lowest == noUnion {
+			break
 		}
+		at := int32(uint32(lowest))
 		middle := w.next[at]
 		end := w.next[middle]
-		w.ranks[middle] = none
 		w.next[at] = end
-		if int(end) < n {
+		w.unions.set(int(middle), noUnion)
+		if end < n {
 			w.prev[end] = at
-			w.setRank(t, text, at, w.next[end])
+			w.unite(t, text, at, w.next[end])
 		} else {
-			w.ranks[at] = none
+			w.unions.set(int(at), noUnion)
 		}
 		if at > 0 {
-			w.setRank(t, text, w.prev[at], end)
+			w.unite(t, text, w.prev[at], end)
 		}
 	}
 	w.ends = w.ends[:0]
-	for i := int32(0); int(i) < n; i = w.next[i] {
+	for i := int32(0); i < n; i = w.next[i] {
 		w.ends = append(w.ends, w.next[i])
 	}
 	return w.ends
 }
 
 // prepare makes each byte of text a part.
-func (w *workspace) prepare(t *table, text []byte) {
+func (w *windows) prepare(t *table, text []byte) {
 	n := len(text)
-	if cap(w.ranks) < n {
-		w.next, w.prev, w.ranks = make([]int32, n), make([]int32, n), make([]uint32, n)
+	if cap(w.next) < n {
+		w.next, w.prev = make([]int32, n), make([]int32, n)
 	}
-	w.next, w.prev, w.ranks, w.queue = w.next[:n], w.prev[:n], w.ranks[:n], w.queue[:0]
+	w.next, w.prev = w.next[:n], w.prev[:n]
+	w.unions.reset(n)
 	for i := range n {
-		w.next[i], w.prev[i], w.ranks[i] = int32(i+1), int32(i-1), none
+		w.next[i], w.prev[i] = int32(i+1), int32(i-1)
 		if i+1 < n {
-			w.ranks[i] = t.pairs[int(text[i])<<8|int(text[i+1])]
-		}
-		if w.ranks[i] != none {
-			w.queue = append(w.queue, uint64(w.ranks[i])<<32|uint64(i))
+			w.unions[0][i] = union(t.pairs[int(text[i])<<8|int(text[i+1])], i)
 		}
 	}
-	w.queue.order()
+	w.unions.fill()
 }
 
-// setRank notes the rank of the part at i united with the next, which ends at
-// end.
-func (w *workspace) setRank(t *table, text []byte, i, end int32) {
-	rank := t.rank(text, int(i), int(end))
-	w.ranks[i] = rank
-	if rank != none {
-		w.queue.push(uint64(rank)<<32 | uint64(i))
-	}
+// unite notes what the part at i and the next, which ends at end, are together.
+func (w *windows) unite(t *table, text []byte, i, end int32) {
+	w.unions.set(int(i), union(t.rank(text, int(i), int(end)), int(i)))
 }
