@@ -7,8 +7,10 @@ import (
 
 const (
 	// maxText bounds each piece of prose that is matched, in bytes.
-	maxText = 64 << 10
-	// maxTexts bounds how many pieces are matched.
+	maxText = 8 << 10
+	// maxProse bounds all pieces together: matching is what costs time.
+	maxProse = 24 << 10
+	// maxTexts bounds how many pieces there are.
 	maxTexts = 32
 	// maxLayers bounds how often a string is read as a literal of its own.
 	maxLayers = 6
@@ -19,6 +21,7 @@ type evidence struct {
 	marked bool     // the document is an error envelope, whatever the status
 	codes  []string // codes, types and exception names, outermost first
 	texts  []string // prose without the literals embedded in it, innermost first
+	size   int      // of all texts, in bytes
 	limit  int      // a field such as n_ctx; 0 if absent
 	input  int      // a field such as n_prompt_tokens; 0 if absent
 }
@@ -90,67 +93,6 @@ func gather(body string) evidence {
 	return ev
 }
 
-// marks reports whether a document says by its structure that it is an error.
-func marks(doc node) bool {
-	if doc.shape == listShape {
-		return len(doc.items) > 0 && doc.items[0].shape == objectShape && marks(doc.items[0])
-	}
-	coded, worded, answered := false, false, false
-	for i, name := range doc.names {
-		v := doc.items[i]
-		switch key := fold(name); key {
-		case "error", "errors", "errortype", "errorcode", "errormessage", "errormsg", "lasterror":
-			if !v.empty() {
-				return true
-			}
-		case "type", "object", "status":
-			if t := fold(v.text); t == "error" || t == "failure" || t == "failed" {
-				return true
-			}
-		case "response", "baseresp", "choices":
-			answered = answered || key == "choices" && len(v.items) > 0
-			if inner(v) {
-				return true
-			}
-		case "code":
-			coded = !v.empty() && v.text != "200"
-		case "message", "msg", "detail":
-			worded = v.shape == textShape && !v.empty()
-		}
-	}
-	return coded && worded && !answered
-}
-
-// inner reports whether an envelope within a successful document holds an
-// error: a failed response object, MiniMax's base_resp, a choice.
-func inner(v node) bool {
-	for _, item := range v.items {
-		if v.shape == listShape && inner(item) {
-			return true
-		}
-	}
-	for i, name := range v.names {
-		switch fold(name) {
-		case "error", "statuscode":
-			if item := v.items[i]; !item.empty() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// empty reports whether a value says nothing: null, false, 0, "" or [] or {}.
-func (n node) empty() bool {
-	switch n.shape {
-	case objectShape, listShape:
-		return len(n.items) == 0
-	case wordShape:
-		return n.text == "" || n.text == "null" || n.text == "None" || n.text == "false" || n.text == "0"
-	}
-	return strings.TrimSpace(n.text) == ""
-}
-
 // value collects what a value says whose place promises the provider's words.
 func (ev *evidence) value(n node, layer int) {
 	switch n.shape {
@@ -209,8 +151,10 @@ func count(v node, old int) int {
 // prose takes a piece of the provider's prose apart: the literals embedded in
 // it are evidence in their own right, and what remains is words.
 func (ev *evidence) prose(s string, layer int) {
-	if rest := ev.embedded(s, layer); rest != "" && len(ev.texts) < maxTexts {
+	rest := ends(ev.embedded(s, layer), min(maxText, max(maxProse-ev.size, 0)))
+	if rest != "" && len(ev.texts) < maxTexts {
 		ev.texts = append(ev.texts, rest)
+		ev.size += len(rest)
 	}
 }
 

@@ -86,7 +86,10 @@ func (ev evidence) report(format, text, message string) Report {
 	if ev.input > 0 {
 		r.input = slot{tokens: ev.input, stated: true}
 	}
-	if r.limit.tokens > 0 && (r.bogus() || r.limit.bound) {
+	switch {
+	case r.limit.tokens == 0:
+		r.limitIs = ""
+	case r.bogus() || r.limit.bound:
 		r.limitIs = Bogus
 	}
 	return Report{

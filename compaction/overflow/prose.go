@@ -14,7 +14,6 @@ const maxMessage = 1024
 // lower case, single spaces, no backticks, no HTML escapes, no quoted passages,
 // no thousands separators made of spaces.
 func plain(s string) string {
-	s = truncate(s, maxText)
 	if strings.Contains(s, "&") {
 		s = html.UnescapeString(s)
 	}
@@ -143,4 +142,13 @@ func truncate(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// ends cuts the middle out of s if it is longer than n bytes, n >= 0: a trace
+// says what happened on its last line.
+func ends(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n/2]+"\n"+s[len(s)-n/2:], "")
 }

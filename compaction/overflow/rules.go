@@ -57,7 +57,9 @@ var guards = []rule{
 	when("rate", `per[- ](?:min\b|minute|second|sec\b|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|throttl|too many requests|please wait|try again (?:later|in \d)|\bquota|overloaded|at capacity|concurren`),
 	when("money", `\bcredits?\b|\bafford|\bbilling|\bbalance\b|\bpayment|\bsubscription|extra usage|your (?:current )?(?:plan|tier)\b|余额|额度|欠费`),
 	when("rate-zh", `速率|频率|限流|请求过于频繁`),
-	when("bytes", `\bbytes?\b|\b\d+(?:\.\d+)? ?(?:[kmg]i?b)\b|payload|\bpixels?\b|entity too large|(?:request )?body size|file size|image (?:exceeds|is too|size)|image dimensions`),
+	when("bytes", `\bbytes?\b|\b\d+(?:\.\d+)? ?(?:[kmg]i?b)\b|\bpixels?\b|file size|image (?:exceeds|is too|size)|image dimensions`),
+	when("bytes", `payload|entity too large|(?:request )?body size`).
+		unless(`\btokens\b|context`),
 	when("field", `\bstrings? (?:value )?(?:is )?(?:too long|length|should)|\barray (?:is )?too long|max_?length\b|maximum of \d+ characters|at most \d+ characters|too many (?:images|messages|tools|functions|files|stop)`).
 		unless(`context length`),
 	when("items", `number of (?:images|messages|tools|functions|files|documents|stop sequences) .{0,24}(?:exceed|limit|maximum)|(?:number of|max(?:imum)?) (?:retries|attempts|connections|sessions|requests)\b|(?:tools|functions|stop sequences|images) (?:array )?exceed`),
