@@ -65,6 +65,10 @@ type Leases interface {
 	// deleted a short while ago.
 	Acquire(ctx context.Context, space, key, token string, life time.Duration) (held bool, err error)
 
+	// Held reports whether any of the leases is held, by whomever, in one round
+	// trip however many keys are asked for.
+	Held(ctx context.Context, space string, keys []string) (held bool, err error)
+
 	// Release ends the lease if token holds it, and does nothing otherwise.
 	Release(ctx context.Context, space, key, token string) error
 }

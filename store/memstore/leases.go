@@ -33,6 +33,22 @@ func (s *Store) Acquire(ctx context.Context, space, key, token string, life time
 	return true, nil
 }
 
+// Held implements store.Leases.
+func (s *Store) Held(ctx context.Context, space string, keys []string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, key := range keys {
+		if s.table.find(id{lease, space, key}, now) != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Release implements store.Leases.
 func (s *Store) Release(ctx context.Context, space, key, token string) error {
 	if err := ctx.Err(); err != nil {

@@ -20,6 +20,24 @@ func (s *Store) Acquire(ctx context.Context, space, key, token string, life time
 	return held, err
 }
 
+// Held implements store.Leases.
+func (s *Store) Held(ctx context.Context, space string, keys []string) (held bool, err error) {
+	if len(keys) == 0 {
+		return false, ctx.Err()
+	}
+	base := s.keys.space(space)
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = base + kindLease + key
+	}
+	err = s.call(ctx, "held", s.opt.ReadTimeout, func(ctx context.Context) error {
+		n, err := s.client.Exists(ctx, names...).Result()
+		held = n > 0
+		return err
+	})
+	return held, err
+}
+
 // Release implements store.Leases.
 func (s *Store) Release(ctx context.Context, space, key, token string) error {
 	base := s.keys.space(space)

@@ -62,6 +62,9 @@ func (b *Broken) Acquire(context.Context, string, string, string, time.Duration)
 	return false, b.fail("Acquire")
 }
 
+// Held implements store.Leases.
+func (b *Broken) Held(context.Context, string, []string) (bool, error) { return false, b.fail("Held") }
+
 // Release implements store.Leases.
 func (b *Broken) Release(context.Context, string, string, string) error { return b.fail("Release") }
 

@@ -17,6 +17,7 @@ func leaseChecks() []check {
 		{"Leases/ReleasedByTheirHolderOnly", leasesRelease},
 		{"Leases/ALateHolderReleasesNothing", leasesLateHolder},
 		{"Leases/Race", leasesRace},
+		{"Leases/SeenByAll", leasesHeld},
 		{"Leases/SpacesAndRecordsAreApart", leasesApart},
 	}
 }
@@ -73,6 +74,31 @@ func leasesLateHolder(t testing.TB, s store.Store, advance func(time.Duration)) 
 	expectAcquire(t, s, "next", lasting, true)
 	must(t, s.Release(t.Context(), "space", "work", "slow"))
 	expectAcquire(t, s, "third", lasting, false)
+}
+
+// expectHeld asks whether a lease of one of the keys is held.
+func expectHeld(t testing.TB, s store.Store, want bool, keys ...string) {
+	t.Helper()
+	held, err := s.Held(t.Context(), "space", keys)
+	must(t, err)
+	if held != want {
+		t.Fatalf("Held(%q) = %t, want %t", keys, held, want)
+	}
+}
+
+func leasesHeld(t testing.TB, s store.Store, advance func(time.Duration)) {
+	expectHeld(t, s, false)
+	expectHeld(t, s, false, "work", "other")
+	expectAcquire(t, s, "a", life, true)
+	expectHeld(t, s, true, "other", "work")
+	expectHeld(t, s, false, "other")
+	must(t, s.Release(t.Context(), "space", "work", "b"))
+	expectHeld(t, s, true, "work")
+	must(t, s.Release(t.Context(), "space", "work", "a"))
+	expectHeld(t, s, false, "work")
+	expectAcquire(t, s, "a", life, true)
+	advance(past)
+	expectHeld(t, s, false, "work")
 }
 
 func leasesRace(t testing.TB, s store.Store, _ func(time.Duration)) {
