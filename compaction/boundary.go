@@ -19,8 +19,12 @@ const (
 
 	// boundaryShare keeps boundaries coarser as a history grows: the next one
 	// stands at least this part of what is before it further on. A history of
-	// S bytes so has about 32 + 32·ln(S/32 KiB) of them: 143 at 1 MB.
+	// S bytes so has at most about 32 + 32·ln(S/32 KiB) of them: 143 at 1 MB.
 	boundaryShare = 32
+
+	// messageBytes is how much of one message counts for the distance between
+	// boundaries: a picture must not keep them apart for the rest of a chat.
+	messageBytes = 4 << 10
 
 	// hashVersion separates the prefix hashes of incompatible definitions of
 	// a fingerprint. Raise it when a fingerprint's meaning changes.
@@ -46,7 +50,7 @@ func (h *history) boundaries(r *request, limit int) []boundary {
 		for ; pos < s.to; pos++ {
 			m := &r.messages[h.msgs[pos]]
 			sum.Write(m.fp[:])
-			add += m.size
+			add += min(m.size, messageBytes)
 		}
 		if add >= max(boundaryBytes, before/boundaryShare) {
 			out = append(out, boundary{pos: s.to, key: hashKey(sum.Sum(nil))})

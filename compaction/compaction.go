@@ -15,8 +15,10 @@ package compaction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -31,14 +33,6 @@ type Compactor struct {
 	hindsight *hindsight
 	flight    *flight
 	ledger    *ledger
-}
-
-// countKey finds the token count of a text or message. The length stands for
-// what counts but has no part in a fingerprint, as reasoning text.
-type countKey struct {
-	encoding string
-	fp       fingerprint
-	bytes    int
 }
 
 // New starts a Compactor; Close ends it.
@@ -71,7 +65,7 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Session = session(req, r, p.opening)
 
 	enc := c.opt.Tokens.For(r.model)
-	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.opt.Trigger, c.costs(r, enc))
+	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.policy(), c.costs(r, enc))
 	p.TokensReceived = p.view.received()
 	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
 	if req.Bypass || r.bypass {
@@ -84,89 +78,142 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 // fold puts the newest fold in its place and notes whether another is due.
 func (c *Compactor) fold(ctx context.Context, p *Plan) error {
 	v := p.view
+	var failed error
 	if len(v.bounds) > 0 {
 		p.space = space(p.request.Tenant, v.bounds[0])
-		f, err := c.find(ctx, p.space, v)
-		if err != nil {
-			p.Status, p.view = Degraded, nil
-			return err
-		}
-		if f.at.pos > 0 {
-			l := arrange(v.r, v.h, f.at.pos, f.text)
-			if err := l.check(v.r); err != nil {
-				p.Status, p.view = Degraded, nil
-				return fmt.Errorf("planned request is not valid: %w", err)
-			}
-			p.fold, p.Status, p.Body = f, Folded, l.splice(v.r)
-			p.TokensSent, p.FoldedMessages = v.sent(f), v.folded(f)
-			c.hindsight.applied(p.request.Tenant, p.space+f.at.key)
+		if failed = c.apply(ctx, p); failed != nil {
+			p.Status = Degraded
 		}
 	}
-	cut, urgent, why := v.next(p.fold)
+	if ctx.Err() != nil {
+		return failed
+	}
+	d, why := v.next(p.fold)
 	if why == gateNone {
-		p.due = &due{cut: cut, urgent: urgent}
+		p.due = &d
 	}
 	if why != gateTrigger && p.Status == Verbatim {
 		p.Status = Pending
 	}
-	return nil
+	return failed
 }
 
-// find asks the store for the newest fold that the history can carry.
-func (c *Compactor) find(ctx context.Context, space string, v *view) (applied, error) {
-	keys := make([]string, len(v.bounds))
-	for i, b := range v.bounds {
-		keys[len(keys)-1-i] = b.key
+// foldsTried is how many records are read for one that is whole and leaves a
+// valid list of messages.
+const foldsTried = 4
+
+// apply asks the store for the newest fold that the history can carry and puts
+// it in its place. A record that cannot be read, or that would leave a list of
+// messages less valid than the client's, is counted and passed over for an older
+// one; it is an error only where no other is found.
+func (c *Compactor) apply(ctx context.Context, p *Plan) error {
+	v := p.view
+	keys := make([]string, 0, len(v.bounds))
+	for _, b := range slices.Backward(v.bounds) {
+		keys = append(keys, b.key)
 	}
-	found, value, err := c.opt.Store.Newest(ctx, space, keys)
+	var failed error
+	for range foldsTried {
+		ctx, cancel := context.WithTimeout(ctx, c.opt.StoreTimeout)
+		found, value, err := c.opt.Store.Newest(ctx, p.space, keys)
+		cancel()
+		if err != nil {
+			c.storeFailed("Newest", err)
+			return fmt.Errorf("looking for a fold: %w", err)
+		}
+		if found < 0 {
+			return failed
+		}
+		at := v.bounds[len(keys)-1-found]
+		keys = keys[found+1:]
+		f, err := c.read(v, at, value)
+		if err == nil {
+			l := arrange(v.r, v.h, at.pos, v.keep, f.text)
+			if err = l.check(v.r); err == nil {
+				p.fold, p.Status, p.Body = f, Folded, l.splice(v.r)
+				p.TokensSent, p.FoldedMessages = v.sent(f), v.folded(f)
+				c.hindsight.applied(p.request.Tenant, p.space+at.key)
+				return nil
+			}
+		}
+		if errors.Is(err, errFoldVersion) {
+			continue
+		}
+		failed = fmt.Errorf("fold of %d messages passed over: %w", at.pos, err)
+		c.storeFailed("Read", failed)
+	}
+	return failed
+}
+
+// read makes of a record what the request is sent with.
+func (c *Compactor) read(v *view, at boundary, value []byte) (applied, error) {
+	roots, err := decodeFold(value, at.pos)
 	if err != nil {
-		c.opt.Observer.StoreFailed("Newest", err)
-		return applied{}, fmt.Errorf("looking for a fold: %w", err)
+		return applied{}, err
 	}
-	if found < 0 {
-		return applied{}, nil
+	f := applied{at: at, roots: roots, text: foldText(roots, v.h.turnOfCut(at.pos)), stays: v.stays(at.pos)}
+	acknowledgements := len(v.h.kept(v.r, at.pos, v.keep))
+	if v.h.acknowledge(v.r, at.pos) {
+		acknowledgements++
 	}
-	f := applied{at: v.bounds[len(keys)-1-found]}
-	if f.roots, err = decodeFold(value, f.at.pos); err != nil {
-		return applied{}, fmt.Errorf("reading a fold: %w", err)
-	}
-	f.text = foldText(f.roots)
-	f.tokens = c.count(v.enc, f.text) + c.count(v.enc, acknowledgement) + 2*tokens.MessageOverhead
+	f.tokens = c.count(v.enc, f.text) + tokens.MessageOverhead +
+		acknowledgements*(c.count(v.enc, acknowledgement)+tokens.MessageOverhead)
 	return f, nil
 }
 
-// Responded tells that the upstream answered a planned request. It must be
-// called once, while the request's body is still there. It never blocks; on a
-// 2xx it may copy what a background job needs.
-func (c *Compactor) Responded(p *Plan, status int, header http.Header) {
-	req := p.request
-	if status == http.StatusTooManyRequests {
-		c.gates.limited(req.Tenant, retryAfter(header))
-	}
-	if status/100 != 2 {
-		return
-	}
-	c.gates.receive(req.Tenant, p.TokensReceived)
-	if p.due == nil || !c.opt.OwnKey && (quotaLow(header) || c.gates.spared(req.Tenant)) {
-		return
-	}
-	if !p.due.urgent && !c.worthwhile(p) {
-		return
-	}
-	c.flight.submit(p.space, func() *job {
-		j := newJob(p.view, p.fold, p.due.cut, p.due.urgent)
-		j.tenant, j.space = req.Tenant, p.space
-		return j
-	}, req.Caller)
+func (c *Compactor) policy() policy {
+	return policy{trigger: c.opt.Trigger, scope: c.opt.Scope, keep: c.opt.KeepFirst}
 }
 
-// worthwhile asks the gates of the moment; a fold without which the request
-// would overflow is exempt from them.
-func (c *Compactor) worthwhile(p *Plan) bool {
-	tenant, v := p.request.Tenant, p.view
-	return !c.gates.resting(p.space+p.fold.at.key) &&
-		c.gates.affordable(tenant, v.between(p.fold.at.pos, v.bounds[p.due.cut].pos)+summaryTokens(v.trigger)) &&
-		c.hindsight.wait(tenant, func() traces { return v.traces(p.space) }) == 0
+// Responded tells that the upstream answered a planned request. It must be
+// called once, while the request's body is still there. It waits for nothing; on
+// a 2xx it may copy what a background job needs. The plan lets go of the body.
+func (c *Compactor) Responded(p *Plan, status int, header http.Header) {
+	if status == http.StatusTooManyRequests {
+		c.gates.limited(p.request.Tenant, retryAfter(header, c.opt.Now()))
+	}
+	if status/100 == 2 {
+		c.gates.receive(p.request.Tenant, p.TokensReceived)
+		if p.due != nil && (c.opt.OwnKey || !quotaLow(header) && !c.gates.spared(p.request.Tenant)) {
+			c.order(p)
+		}
+	}
+	p.view, p.due, p.fold, p.request.Body = nil, nil, applied{}, nil
+}
+
+// order has the fold made that is due, unless the conversation rests, or
+// hindsight says that it would be wasted.
+func (c *Compactor) order(p *Plan) {
+	v, d, tenant, session := p.view, p.due, p.request.Tenant, ""
+	if p.opening != "" {
+		session = digest("hindsight", p.Session, p.opening)
+	}
+	bounds := slices.DeleteFunc(slices.Clone(v.bounds), func(b boundary) bool { return b.pos <= p.fold.at.pos })
+	if c.gates.resting(p.space, bounds) {
+		return
+	}
+	if c.hindsight.wait(tenant, d.overflow, func() traces { return v.traces(p.space, session) }) > 0 {
+		return
+	}
+	list := v.sources(p.fold, d.at.pos)
+	c.flight.submit(order{
+		tenant: tenant, space: p.space, bounds: bounds, cut: d.at, caller: p.request.Caller,
+		size:     int64(v.copies(list)),
+		tokens:   c.estimate(v, p.fold, d.at),
+		overflow: d.overflow,
+		prepare: func() *job {
+			j := newJob(v, p.fold, d.at, list)
+			j.session = session
+			return j
+		},
+	})
+}
+
+// estimate is about what a fold will cost, in tokens: what is read once, what is
+// known already as context, the instructions, and the answer.
+func (c *Compactor) estimate(v *view, f applied, at boundary) int {
+	frame := c.count(v.enc, instructions) + min(f.tokens, v.limit/4) + summaryTokens(v.limit)
+	return v.between(f.at.pos, at.pos) + frame
 }
 
 // Finished tells that a planned request's exchange has ended, whatever came of
@@ -180,23 +227,5 @@ func (c *Compactor) Settle(ctx context.Context) error { return c.flight.settle(c
 // cancels them, and writes what is left of the counters. It returns when all
 // goroutines have ended; the error says what was cut short.
 func (c *Compactor) Close(ctx context.Context) error {
-	err := c.flight.close(ctx)
-	c.ledger.close()
-	return err
-}
-
-// costs gives the tokens of each message, from memory for those seen before.
-func (c *Compactor) costs(r *request, enc tokens.Encoder) []int {
-	out := make([]int, len(r.messages))
-	for i := range r.messages {
-		m := &r.messages[i]
-		key := countKey{enc.Name(), m.fp, m.to - m.from}
-		n, ok := c.counts.Get(key)
-		if !ok {
-			n = r.tokens(i, enc)
-			c.counts.Add(key, n)
-		}
-		out[i] = n
-	}
-	return out
+	return errors.Join(c.flight.close(ctx), c.ledger.close(ctx))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 )
 
@@ -111,8 +110,8 @@ func TestCorporaStayValid(t *testing.T) {
 	}
 	for _, file := range corpora(t) {
 		name := filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
-		for _, trigger := range triggers {
-			t.Run(name+"/"+strconv.Itoa(trigger), func(t *testing.T) {
+		for _, scope := range []Scope{ScopeTurns, ScopeSteps} {
+			t.Run(name+"/"+string(scope), func(t *testing.T) {
 				data, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
@@ -121,15 +120,19 @@ func TestCorporaStayValid(t *testing.T) {
 				if err := json.Unmarshal(data, &conv); err != nil {
 					t.Fatal(err)
 				}
-				replay(t, conv, trigger)
+				for _, trigger := range triggers {
+					replay(t, conv, trigger, scope)
+				}
 			})
 		}
 	}
 }
 
-func replay(t *testing.T, conv conversation, trigger int) {
+func replay(t *testing.T, conv conversation, trigger int, scope Scope) {
 	t.Helper()
-	cl := newClient(t, &writer{}, func(o *Options) { o.Trigger = Trigger{tokens: trigger}; o.Share = 1 })
+	cl := newClient(t, &writer{}, func(o *Options) {
+		o.Trigger, o.Scope, o.Share = Trigger{tokens: trigger}, scope, 1
+	})
 	if len(conv.Tools) > 0 {
 		cl.extra = `,"tools":` + string(conv.Tools)
 	}
@@ -152,7 +155,7 @@ func replay(t *testing.T, conv conversation, trigger int) {
 		received, sent = received+p.TokensReceived, sent+p.TokensSent
 		if p.Status == Folded {
 			folded++
-			checkFolded(t, end, list, out)
+			checkFolded(t, end, list, out, scope)
 		} else if !equalLists(list, out) {
 			t.Fatalf("request %d (%s): messages were changed", end, p.Status)
 		}
@@ -194,7 +197,7 @@ func compact(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-func checkFolded(t *testing.T, end int, list, out []json.RawMessage) {
+func checkFolded(t *testing.T, end int, list, out []json.RawMessage, scope Scope) {
 	t.Helper()
 	in, sent := peeks(t, list), peeks(t, out)
 	if f := fault(in); f == "" {
@@ -235,18 +238,41 @@ func checkFolded(t *testing.T, end int, list, out []json.RawMessage) {
 	for _, k := range kept {
 		isKept[k] = true
 	}
-	last := 0
 	for i := range in {
 		if (in[i].Role == "system" || in[i].Role == "developer") && !isKept[i] {
 			t.Fatalf("request %d: instruction %d is gone", end, i)
 		}
-		if in[i].Role == "user" {
-			last = i
-		}
 	}
-	for i := last; i < len(list); i++ {
+	for _, i := range mustStay(in, scope) {
 		if !isKept[i] {
 			t.Fatalf("request %d: message %d of the current turn is gone", end, i)
 		}
 	}
+}
+
+// mustStay are the messages of the current turn that no fold may stand in for:
+// all of them, or, where steps may be folded, those that opened it and its
+// newest step.
+func mustStay(in []peek, scope Scope) []int {
+	opening, newest := 0, 0
+	before := ""
+	for i, m := range in {
+		switch {
+		case m.Role == "system" || m.Role == "developer":
+			continue
+		case m.Role == "user" && before != "user" && before != "tool" && before != "function":
+			opening, newest = i, i
+		case m.Role == "assistant":
+			newest = i
+		}
+		before = m.Role
+	}
+	var stay []int
+	for i := opening; i < len(in); i++ {
+		inOpening := in[i].Role == "user" && (i == opening || in[i-1].Role == "user" && stay[len(stay)-1] == i-1)
+		if scope == ScopeTurns || i >= newest || inOpening {
+			stay = append(stay, i)
+		}
+	}
+	return stay
 }

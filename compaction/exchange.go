@@ -75,12 +75,6 @@ type Plan struct {
 	due     *due    // the fold to make once the upstream accepted the request
 }
 
-// due is a fold that a request calls for.
-type due struct {
-	cut    int // index into view.bounds
-	urgent bool
-}
-
 // Usage is what an upstream said that an exchange used, in tokens. Zero means
 // that it said nothing.
 type Usage struct {

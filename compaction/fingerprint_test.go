@@ -190,7 +190,7 @@ func TestFingerprintIsBoundedWork(t *testing.T) {
 		"as deep as allowed, out of order": callWith(`"` + strings.Repeat(`{\"b\":1,\"a\":`, maxCanonicalDepth) +
 			`\"` + strings.Repeat("x", 1<<20) + `\"` + strings.Repeat(`}`, maxCanonicalDepth) + `"`),
 		"many parts":   userSays(`[` + strings.Repeat(`{"type":"text","text":"x"},`, 100_000) + `1]`),
-		"many results": callWith(`""`) + strings.Repeat(`,{"role":"tool","tool_call_id":"b","content":""}`, 100_000),
+		"many results": callWith(`""`) + strings.Repeat(`,{"role":"tool","tool_call_id":"b","content":""}`, maxMessages-1),
 	}
 	for name, messages := range tests {
 		t.Run(name, func(t *testing.T) {

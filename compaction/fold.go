@@ -65,11 +65,22 @@ func decodeFold(data []byte, k int) ([]root, error) {
 	return f.Roots, nil
 }
 
-// text is what the model reads in place of the folded messages.
-func foldText(roots []root) string {
+// foldInTurn stands before what was done for the request that comes right after
+// the fold.
+const foldInTurn = "Already done for the request below:"
+
+// foldText is what the model reads in place of the folded messages. The roots
+// of messages from position turn on tell of work on a request that stays in
+// view; a negative turn says that there are none.
+func foldText(roots []root, turn int) string {
 	var b strings.Builder
 	b.WriteString(foldOpening)
+	inTurn := false
 	for _, r := range roots {
+		if turn >= 0 && r.From > turn && !inTurn {
+			inTurn = true
+			b.WriteString("\n\n" + foldInTurn)
+		}
 		b.WriteString("\n\n")
 		b.WriteString(strings.TrimSpace(r.Summary))
 	}
@@ -98,28 +109,32 @@ func rootTokens(roots []root) int {
 	return n
 }
 
-// mergeable picks the roots to merge into one, as a range of indexes: the
-// longest run of two or more neighbours of the lowest level that has one (the
-// oldest of equally long ones), else the two newest. It is empty for fewer than
-// two roots. Merging equals first is what keeps the number of summaries that
-// any message passes through logarithmic in the conversation's length.
-func mergeable(roots []root) (from, to int) {
-	if len(roots) < 2 {
-		return 0, 0
-	}
-	best := -1
+// mergeable picks the roots to merge into one, as a range of indexes, none of
+// which reaches over the position turn (negative: no such bound): the longest
+// run of two or more neighbours of the lowest level that has one (the oldest of
+// equally long ones), else the two newest, which are then no equals. The range
+// is empty where there is nothing to merge. Merging equals first is what keeps
+// the number of summaries that any message passes through logarithmic in the
+// conversation's length.
+func mergeable(roots []root, turn int) (from, to int, equal bool) {
+	lowest := -1
 	for i := 0; i < len(roots); {
 		j := i + 1
-		for j < len(roots) && roots[j].Level == roots[i].Level {
+		for j < len(roots) && roots[j].Level == roots[i].Level && roots[j].From-1 != turn {
 			j++
 		}
-		if j-i >= 2 && (best < 0 || roots[i].Level < best || roots[i].Level == best && j-i > to-from) {
-			best, from, to = roots[i].Level, i, j
+		if j-i >= 2 && (lowest < 0 || roots[i].Level < lowest || roots[i].Level == lowest && j-i > to-from) {
+			lowest, from, to = roots[i].Level, i, j
 		}
 		i = j
 	}
-	if best < 0 {
-		return len(roots) - 2, len(roots)
+	if lowest >= 0 {
+		return from, to, true
 	}
-	return from, to
+	for n := len(roots); n >= 2; n-- {
+		if roots[n-1].From-1 != turn {
+			return n - 2, n, false
+		}
+	}
+	return 0, 0, false
 }

@@ -18,14 +18,14 @@ type gates struct {
 	share float64
 
 	mu    sync.Mutex
-	rest  *lru.Cache[string, time.Time] // conversation → when it may be asked for again
+	rest  *lru.Cache[string, time.Time] // space and boundary → when a fold of what is before it may be asked for again
 	quiet *lru.Cache[string, time.Time] // tenant → until when its key is spared
 	purse *lru.Cache[string, *purse]
 }
 
-// purse is what a tenant's requests came in with and what summaries cost it,
-// in tokens.
-type purse struct{ received, spent int64 }
+// purse is what a tenant's requests came in with, what summaries cost it, and
+// about what those will cost that are under way, in tokens.
+type purse struct{ received, spent, promised int64 }
 
 const (
 	gateEntries = 50_000
@@ -40,11 +40,18 @@ func newGates(share float64, now func() time.Time) *gates {
 	return &gates{now: now, share: share, rest: rest, quiet: quiet, purse: p}
 }
 
-func (g *gates) restUntil(conversation string, t time.Time) { g.rest.Add(conversation, t) }
+// restUntil lets the conversations that extend a history up to a boundary rest.
+func (g *gates) restUntil(boundary string, t time.Time) { g.rest.Add(boundary, t) }
 
-func (g *gates) resting(conversation string) bool {
-	t, ok := g.rest.Get(conversation)
-	return ok && g.now().Before(t)
+// resting says whether one of the boundaries rests.
+func (g *gates) resting(space string, bounds []boundary) bool {
+	now := g.now()
+	for _, b := range bounds {
+		if t, ok := g.rest.Peek(space + b.key); ok && now.Before(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // limited notes that the tenant's key met a rate limit.
@@ -57,10 +64,10 @@ func (g *gates) spared(tenant string) bool {
 	return ok && g.now().Before(t)
 }
 
-func (g *gates) receive(tenant string, tokens int) { g.book(tenant, int64(tokens), 0) }
-func (g *gates) spend(tenant string, tokens int)   { g.book(tenant, 0, int64(tokens)) }
+func (g *gates) receive(tenant string, tokens int) { g.book(tenant, purse{received: int64(tokens)}) }
+func (g *gates) spend(tenant string, tokens int)   { g.book(tenant, purse{spent: int64(tokens)}) }
 
-func (g *gates) book(tenant string, received, spent int64) {
+func (g *gates) book(tenant string, add purse) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p, ok := g.purse.Get(tenant)
@@ -68,18 +75,29 @@ func (g *gates) book(tenant string, received, spent int64) {
 		p = &purse{}
 		g.purse.Add(tenant, p)
 	}
-	p.received += received
-	p.spent += spent
+	p.received += add.received
+	p.spent += add.spent
+	p.promised += add.promised
 }
 
-// affordable says whether the tenant's summaries stay within their share when
-// this one costs so many tokens more.
-func (g *gates) affordable(tenant string, tokens int) bool {
+// promise books about what a summary will cost, if the tenant's summaries stay
+// within their share with it, or in any case; settle takes it back.
+func (g *gates) promise(tenant string, tokens int, anyway bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p, ok := g.purse.Get(tenant)
-	return ok && float64(p.spent+int64(tokens)) <= g.share*float64(p.received)
+	if !ok {
+		p = &purse{}
+		g.purse.Add(tenant, p)
+	}
+	if !anyway && float64(p.spent+p.promised+int64(tokens)) > g.share*float64(p.received) {
+		return false
+	}
+	p.promised += int64(tokens)
+	return true
 }
+
+func (g *gates) settle(tenant string, tokens int) { g.book(tenant, purse{promised: -int64(tokens)}) }
 
 // quotaLow says whether a response's rate-limit headers (the x-ratelimit-*
 // family of OpenAI, Groq, Mistral and others) tell that less than a tenth of a

@@ -34,6 +34,11 @@ type client struct {
 	extra   string // further top-level members, each with a leading comma
 	status  int    // of the upstream's answers
 	header  http.Header
+
+	// Of the last plan, which lets go of them once it was answered.
+	body []byte
+	view *view
+	fold applied
 }
 
 // plan sends a list of messages and returns the plan and the messages that go out.
@@ -57,6 +62,7 @@ func (cl *client) plan(list any) (*Plan, []json.RawMessage) {
 	if err := json.Unmarshal(p.Body, &out); err != nil {
 		cl.t.Fatalf("outgoing body: %v", err)
 	}
+	cl.body, cl.view, cl.fold = []byte(body), p.view, p.fold
 	cl.c.Responded(p, cl.status, cl.header)
 	cl.c.Finished(p, Usage{})
 	return p, out.Messages

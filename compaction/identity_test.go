@@ -131,7 +131,7 @@ func TestFork(t *testing.T) {
 	if bytes.Contains(fork.Body, []byte("late")) {
 		t.Error("the fork got a fold of turns that it does not have")
 	}
-	if last := fork.fold.roots[len(fork.fold.roots)-1].To; last > 30 {
+	if last := cl.fold.roots[len(cl.fold.roots)-1].To; last > 30 {
 		t.Errorf("the fork's fold covers %d messages, it shares 30", last)
 	}
 }
@@ -270,7 +270,7 @@ func TestClientCompactsItself(t *testing.T) {
 	if len(out) != len(own) || strings.Contains(string(p.Body), foldOpening) {
 		t.Errorf("%d messages go out of %d", len(out), len(own))
 	}
-	if !bytes.Equal(p.Body, p.request.Body) || p.Session != "mine" {
+	if !bytes.Equal(p.Body, cl.body) || p.Session != "mine" {
 		t.Errorf("the request was changed, or its session is %q", p.Session)
 	}
 	// The old record is left to expire and serves whoever still sends it.
@@ -288,7 +288,7 @@ func TestNoNearestMatch(t *testing.T) {
 	b := slices.Concat(open, talk("second", 1)[1:])
 	b = append(b, msg{"user", "go on"})
 	p, _ := cl.plan(b)
-	if p.Status != Verbatim || !bytes.Equal(p.Body, p.request.Body) {
+	if p.Status != Verbatim || !bytes.Equal(p.Body, cl.body) {
 		t.Errorf("status %s", p.Status)
 	}
 }
@@ -346,7 +346,7 @@ func TestRotatedTokenFoldsAgain(t *testing.T) {
 	list := built(t, cl, talk("rotate", 15))
 	cl.tenant = "tenant-of-the-new-token"
 	p, _ := cl.turn(list)
-	if p.Status != Pending || !bytes.Equal(p.Body, p.request.Body) {
+	if p.Status != Pending || !bytes.Equal(p.Body, cl.body) {
 		t.Errorf("status %s after the token changed", p.Status)
 	}
 	if p, _ := cl.turn(list); p.Status != Folded {

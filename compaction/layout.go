@@ -13,32 +13,45 @@ type piece struct {
 }
 
 // arrange lays out a request in which a fold stands in for the first cut
-// unpinned messages: the leading instructions, the fold, the instructions whose
-// neighbours were folded, the user messages of the turn that the cut goes
-// through, and all the rest.
-func arrange(r *request, h *history, cut int, text string) layout {
+// unpinned messages: the leading instructions, the first keep user messages,
+// the fold, the instructions whose neighbours were folded, the user messages of
+// the turn that the cut goes through, and all the rest.
+func arrange(r *request, h *history, cut, keep int, text string) layout {
 	var out layout
 	first := h.msgs[0]
 	rest := len(r.messages)
 	if cut < len(h.msgs) {
 		rest = h.msgs[cut]
 	}
-	carriedFrom, carriedTo := h.carried(cut)
-
 	out = out.keep(0, first)
+	for _, p := range h.kept(r, cut, keep) {
+		out = append(out.keep(h.msgs[p], h.msgs[p]+1), acknowledged())
+	}
 	out = append(out, piece{role: roleUser, added: plainMessage("user", text)})
-	if carriedFrom < carriedTo || cut >= len(h.msgs) || h.role(r, cut) != roleAssistant {
-		out = append(out, piece{role: roleAssistant, added: plainMessage("assistant", acknowledgement)})
+	if h.acknowledge(r, cut) {
+		out = append(out, acknowledged())
 	}
 	for i := first; i < rest; i++ {
 		if r.messages[i].role.pinned() {
 			out = out.keep(i, i+1)
 		}
 	}
-	for p := carriedFrom; p < carriedTo; p++ {
+	for _, p := range h.carried(r, cut) {
 		out = out.keep(h.msgs[p], h.msgs[p]+1)
 	}
 	return out.keep(rest, len(r.messages))
+}
+
+func acknowledged() piece {
+	return piece{role: roleAssistant, added: plainMessage("assistant", acknowledgement)}
+}
+
+// acknowledge says whether a fold of the first cut messages needs an answer of
+// the assistant's: it does unless one follows anyway. (A call is none: templates
+// that leave tool traffic out of account would see two user messages meet.)
+func (h *history) acknowledge(r *request, cut int) bool {
+	return h.turnOfCut(cut) >= 0 || cut >= len(h.msgs) || h.role(r, cut) != roleAssistant ||
+		len(r.messages[h.msgs[cut]].calls) > 0
 }
 
 // keep adds the messages from ≤ i < to, joined to the piece before where they

@@ -18,6 +18,8 @@ type ledger struct {
 	once sync.Once // closes quit
 	wg   sync.WaitGroup
 
+	cancel context.CancelFunc // of what is being written
+
 	mu      sync.Mutex
 	pending map[ledgerKey]store.Delta
 }
@@ -32,7 +34,9 @@ const (
 
 func newLedger(o Options) *ledger {
 	l := &ledger{opt: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), pending: map[ledgerKey]store.Delta{}}
-	l.wg.Go(l.write)
+	var ctx context.Context
+	ctx, l.cancel = context.WithCancel(context.Background())
+	l.wg.Go(func() { l.write(ctx) })
 	return l
 }
 
@@ -68,7 +72,7 @@ func (l *ledger) add(p *Plan, u Usage) {
 	d.Add["cached_tokens"] += int64(u.Cached)
 	d.Set["session"] = p.Session
 	d.Set["tenant"] = p.request.Tenant
-	d.Set["model"] = p.Model
+	d.Set["model"] = sessionName(p.Model)
 	d.Set["folds"] = p.space
 	d.Set["seen_ms"] = strconv.FormatInt(l.opt.Now().UnixMilli(), 10)
 	l.mu.Unlock()
@@ -78,30 +82,30 @@ func (l *ledger) add(p *Plan, u Usage) {
 	}
 }
 
-func (l *ledger) write() {
+func (l *ledger) write(ctx context.Context) {
 	for {
 		select {
 		case <-l.quit:
-			l.flush()
+			l.flush(ctx)
 			return
 		case <-l.wake:
 		}
-		l.flush()
+		l.flush(ctx)
 		select {
 		case <-l.quit:
-			l.flush()
+			l.flush(ctx)
 			return
 		case <-time.After(ledgerPause):
 		}
 	}
 }
 
-func (l *ledger) flush() {
+func (l *ledger) flush(ctx context.Context) {
 	l.mu.Lock()
 	batch := l.pending
 	l.pending = map[ledgerKey]store.Delta{}
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), ledgerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
 	for key, d := range batch {
 		if err := l.opt.Store.Add(ctx, key.space, d); err != nil {
@@ -112,7 +116,12 @@ func (l *ledger) flush() {
 	}
 }
 
-func (l *ledger) close() {
+// close writes what is left until ctx ends.
+func (l *ledger) close(ctx context.Context) error {
 	l.once.Do(func() { close(l.quit) })
+	stop := context.AfterFunc(ctx, l.cancel)
+	defer stop()
 	l.wg.Wait()
+	l.cancel()
+	return ctx.Err()
 }

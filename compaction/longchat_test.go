@@ -33,10 +33,10 @@ func TestLongChat(t *testing.T) {
 			changes++
 		}
 		before = out
-		if _, err := cl.c.Plan(t.Context(), Request{Tenant: cl.tenant, Body: p.request.Body}); err != nil {
+		if _, err := cl.c.Plan(t.Context(), Request{Tenant: cl.tenant, Body: cl.body}); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range p.fold.roots {
+		for _, r := range cl.fold.roots {
 			generations = max(generations, r.Level+1)
 		}
 	}

@@ -59,7 +59,7 @@ func Measure(body []byte, encoder func(model string) tokens.Encoder) (Measuremen
 	for i := range cost {
 		cost[i] = r.tokens(i, enc)
 	}
-	v := look(r, enc, window.Limits{}, Trigger{}, cost)
+	v := look(r, enc, window.Limits{}, policy{}, cost)
 
 	m := Measurement{Model: r.model, Encoder: enc, Tokens: v.received()}
 	m.addMessages(v)
@@ -119,12 +119,15 @@ func (r *request) extrasAlone(enc tokens.Encoder, extras ...span) int {
 // toolName is the name of a declared tool or function; a tool of the
 // provider's own has a type alone.
 func toolName(declaration []byte) string {
-	type named struct{ Name string }
+	type named struct {
+		Name string `json:"name"`
+	}
 	var tool struct {
 		named
 
-		Type             string
-		Function, Custom named
+		Type     string `json:"type"`
+		Function named  `json:"function"`
+		Custom   named  `json:"custom"`
 	}
 	_ = json.Unmarshal(declaration, &tool) // scan has passed it; a name of another type is none
 	for _, name := range []string{tool.Function.Name, tool.Custom.Name, tool.Name, tool.Type} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/pleat-proxy/pleat/compaction/tokens"
@@ -21,15 +22,20 @@ type Options struct {
 	Observer   Observer
 	Log        *slog.Logger
 
-	Trigger Trigger  // when a fold is made; zero: auto
-	Models  []string // that write summaries, in the order of asking; "same": the conversation's own (default)
-	OwnKey  bool     // the summarizer has a key of its own; false: it asks on the client's
-	Share   float64  // the part of a tenant's received tokens that its summaries may cost, 0 < Share ≤ 1 (0.5)
+	Trigger   Trigger // when a fold is made; zero: auto
+	Scope     Scope   // what may be folded; empty: auto
+	KeepFirst int     // the first so many user messages are never left out (0)
+
+	Models []string // that write summaries, in the order of asking; "same": the conversation's own (default)
+	OwnKey bool     // the summarizer has a key of its own; false: it asks on the client's
+	Share  float64  // the part of a tenant's received tokens that its summaries may cost, 0 < Share ≤ 1 (0.5)
 
 	Timeout  time.Duration // of one question (60 s)
 	Workers  int           // jobs that run at a time (4)
 	Queue    int           // jobs that may wait (256)
 	JobBytes int64         // that all waiting and running jobs may hold (64 MiB)
+
+	StoreTimeout time.Duration // of the one question to the store that a request waits for (100 ms)
 
 	FoldLife    time.Duration // of a fold that is not used (30 days)
 	CounterLife time.Duration // of a session's counters (7 days)
@@ -42,19 +48,24 @@ func (o *Options) validate() error {
 	switch {
 	case o.Store == nil, o.Tokens == nil, o.Windows == nil, o.Summarizer == nil, o.Observer == nil, o.Log == nil:
 		return errors.New("compaction: Store, Tokens, Windows, Summarizer, Observer and Log must be given")
+	case !slices.Contains([]Scope{"", ScopeAuto, ScopeTurns, ScopeSteps}, o.Scope):
+		return fmt.Errorf("compaction: Scope is %q, not auto, turns or steps", o.Scope)
 	case o.Share < 0 || o.Share > 1:
 		return fmt.Errorf("compaction: Share is %g, not between 0 and 1", o.Share)
-	case o.Workers < 0, o.Queue < 0, o.JobBytes < 0, o.CountCache < 0, o.Timeout < 0, o.FoldLife < 0, o.CounterLife < 0:
+	case o.Workers < 0, o.Queue < 0, o.JobBytes < 0, o.CountCache < 0, o.Timeout < 0, o.FoldLife < 0, o.CounterLife < 0,
+		o.KeepFirst < 0, o.StoreTimeout < 0:
 		return errors.New("compaction: a bound is negative")
 	}
 	orDefault(&o.Share, 0.5)
 	orDefault(&o.Timeout, time.Minute)
+	orDefault(&o.StoreTimeout, 100*time.Millisecond)
 	orDefault(&o.Workers, 4)
 	orDefault(&o.Queue, 256)
 	orDefault(&o.JobBytes, 64<<20)
 	orDefault(&o.FoldLife, 30*24*time.Hour)
 	orDefault(&o.CounterLife, 7*24*time.Hour)
 	orDefault(&o.CountCache, 100_000)
+	orDefault(&o.Scope, ScopeAuto)
 	if len(o.Models) == 0 {
 		o.Models = []string{sameModel}
 	}

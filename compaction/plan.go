@@ -7,33 +7,47 @@ import (
 	"github.com/pleat-proxy/pleat/compaction/window"
 )
 
+// policy is what the configuration says of how requests are planned.
+type policy struct {
+	trigger Trigger
+	scope   Scope
+	keep    int // user messages at the beginning that are never left out
+}
+
 // view is a request, understood: everything that planning needs to know of it,
 // and nothing of stores or summarizers. What is decided from it is a function
 // of the request and of the fold that was found.
 type view struct {
+	policy
+
 	r       *request
 	h       *history
 	enc     tokens.Encoder
 	limits  window.Limits
 	cost    []int // tokens of each message
+	sum     []int // tokens of the unpinned messages before each position
 	extra   int   // tokens of tools, schemas and reply priming
 	byChunk [chunkReminder + 1]int
 	bounds  []boundary // where a fold may end, oldest first
-	trigger int        // tokens of history that are enough for a new fold
+	limit   int        // tokens of history that are enough for a new fold
 	output  int        // tokens reserved for the answer
 }
 
 // look groups a request and finds its boundaries, counts and limits. cost is
 // the tokens of each message.
-func look(r *request, enc tokens.Encoder, limits window.Limits, t Trigger, cost []int) *view {
-	v := &view{r: r, h: group(r), enc: enc, limits: limits, cost: cost}
+func look(r *request, enc tokens.Encoder, limits window.Limits, p policy, cost []int) *view {
+	v := &view{policy: p, r: r, h: group(r), enc: enc, limits: limits, cost: cost}
 	v.extra = r.extraTokens(enc)
 	for i, c := range v.h.chunks(r) {
 		v.byChunk[c] += v.cost[i]
 	}
-	v.bounds = v.h.boundaries(r, v.h.foldable(r))
+	v.sum = make([]int, len(v.h.msgs)+1)
+	for pos, i := range v.h.msgs {
+		v.sum[pos+1] = v.sum[pos] + cost[i]
+	}
+	v.bounds = v.h.boundaries(r, v.h.foldable(r, p.scope != ScopeTurns))
 	v.output = reservedOutput(limits, r.maxOutput)
-	v.trigger = t.limit(limits, demand{
+	v.limit = p.trigger.limit(limits, demand{
 		fixed:    v.extra + v.byChunk[chunkSystem] + v.byChunk[chunkExamples] + v.byChunk[chunkReminder],
 		reserved: v.output,
 		tools:    r.hasTools,
@@ -51,42 +65,50 @@ func (v *view) received() int {
 }
 
 // between sums the tokens of the unpinned messages at positions from ≤ p < to.
-func (v *view) between(from, to int) int {
-	n := 0
-	for p := from; p < to; p++ {
-		n += v.cost[v.h.msgs[p]]
-	}
-	return n
-}
+func (v *view) between(from, to int) int { return v.sum[max(from, to)] - v.sum[from] }
 
 // applied is a fold in its place in a request.
 type applied struct {
 	at     boundary // position 0: none
 	roots  []root
 	text   string // what the model reads
-	tokens int    // of the fold's message and its acknowledgement
+	tokens int    // of the fold's message and of what acknowledges it and the kept messages
+	stays  []int  // positions of messages that it covers and that are sent all the same
 }
 
-// history is the tokens of the completed turns as they are sent with a fold.
-func (v *view) history(f applied) int {
-	from, to := v.h.carried(f.at.pos)
-	return f.tokens + v.between(from, to) + v.between(f.at.pos, v.h.done)
+// stays are the positions of the messages before a cut that are sent all the
+// same: kept ones, and those that opened the turn which the cut goes through.
+func (v *view) stays(cut int) []int {
+	return slices.Concat(v.h.kept(v.r, cut, v.keep), v.h.carried(v.r, cut))
+}
+
+// tokensAt sums the tokens of the messages at the positions before end.
+func (v *view) tokensAt(positions []int, end int) int {
+	n := 0
+	for _, p := range positions {
+		if p < end {
+			n += v.between(p, p+1)
+		}
+	}
+	return n
 }
 
 // sent is the tokens of the whole input as it is sent with a fold.
 func (v *view) sent(f applied) int {
-	from, to := v.h.carried(f.at.pos)
-	return v.received() - v.between(0, f.at.pos) + v.between(from, to) + f.tokens
+	return v.received() - v.between(0, f.at.pos) + v.tokensAt(f.stays, f.at.pos) + f.tokens
 }
 
 // folded is how many messages are not sent because of a fold.
-func (v *view) folded(f applied) int {
-	from, to := v.h.carried(f.at.pos)
-	return f.at.pos - (to - from)
+func (v *view) folded(f applied) int { return f.at.pos - len(f.stays) }
+
+// history is the tokens, as they are sent with a fold, of what stands before
+// the position end and may one day be folded.
+func (v *view) history(f applied, end int) int {
+	return f.tokens + v.between(f.at.pos, end) + v.tokensAt(f.stays, v.h.done)
 }
 
 // nearWindow is the part of the window from which on a fold is worth making
-// whatever it costs.
+// however little it retires, and steps of the current turn may go as well.
 const nearWindow = 0.7
 
 // gate says why no fold is due; empty means that one is.
@@ -98,77 +120,120 @@ const (
 	gateBoundary gate = "no step of the history ends where a fold may end"
 	gateQuarter  gate = "it would retire less than a quarter of the trigger"
 	gateFifth    gate = "it would retire less than a fifth of the request"
+	gateValid    gate = "no cut leaves a valid list of messages"
 )
+
+// due is a fold that a request calls for.
+type due struct {
+	at       boundary // where it is to end
+	overflow bool     // without it the request passes its window: neither cost nor hindsight count
+}
+
+// next decides whether a request that is sent with fold f is due a new one.
+func (v *view) next(f applied) (due, gate) {
+	window := float64(inputLimit(v.limits, v.output))
+	near := window > 0 && float64(v.sent(f)) > nearWindow*window
+	d := due{overflow: window > 0 && float64(v.sent(f)) > window}
+	end, reach := v.h.done, v.h.foldable(v.r, false)
+	if v.scope == ScopeSteps || v.scope == ScopeAuto && near {
+		end, reach = v.h.newest(), v.h.foldable(v.r, true)
+	}
+	if v.history(f, end) <= v.limit {
+		return d, gateTrigger
+	}
+	var candidates []boundary
+	for _, b := range v.bounds {
+		if b.pos > f.at.pos && b.pos <= reach {
+			candidates = append(candidates, b)
+		}
+	}
+	if len(candidates) == 0 {
+		return d, gateBoundary
+	}
+	cut, ok := v.validCut(candidates, v.cut(f, end, candidates))
+	if !ok {
+		return d, gateValid
+	}
+	d.at = candidates[cut]
+	retired := v.between(f.at.pos, d.at.pos)
+	for _, p := range v.stays(d.at.pos) {
+		if p >= f.at.pos {
+			retired -= v.between(p, p+1)
+		}
+	}
+	switch {
+	case near && retired > 0:
+		return d, gateNone
+	case retired < v.limit/4:
+		return d, gateQuarter
+	case retired < (v.sent(f)-v.extra)/5:
+		return d, gateFifth
+	}
+	return d, gateNone
+}
+
+// cutsTried is how many cuts are looked at for one that leaves a valid list.
+const cutsTried = 16
+
+// validCut is the cut, or the nearest one before it, else after it, that leaves
+// a list of messages as valid as the client's. Next to calls that were never
+// answered, or answered late, not every step's end does.
+func (v *view) validCut(candidates []boundary, cut int) (int, bool) {
+	valid := func(i int) bool {
+		return arrange(v.r, v.h, candidates[i].pos, v.keep, foldOpening).check(v.r) == nil
+	}
+	for i := cut; i >= 0 && i > cut-cutsTried; i-- {
+		if valid(i) {
+			return i, true
+		}
+	}
+	for i := cut + 1; i < len(candidates) && i < cut+cutsTried; i++ {
+		if valid(i) {
+			return i, true
+		}
+	}
+	return 0, false
+}
 
 // shortHead is the number of messages up to which a head is not worth a
 // summary of its own, so that all that may go is folded (Aider's rule).
 const shortHead = 4
 
-// next decides whether a request that is sent with fold f is due a new one,
-// and which of the boundaries it should reach: an index into v.bounds. urgent
-// says that the request nears its window.
-func (v *view) next(f applied) (cut int, urgent bool, why gate) {
-	history := v.history(f)
-	if history <= v.trigger {
-		return 0, false, gateTrigger
+// cut picks the candidate that divides the history before the position end into
+// head and tail: the newest one that leaves at least the tail, which is as many
+// whole steps as sum to less than half the trigger. Where boundaries are so far
+// apart that the tail would still pass the trigger, the next one is taken.
+func (v *view) cut(f applied, end int, candidates []boundary) int {
+	tail, last := v.tail(f, end), len(candidates)-1
+	cut := last
+	for cut > 0 && candidates[cut].pos > tail {
+		cut--
 	}
-	first := 0
-	for first < len(v.bounds) && v.bounds[first].pos <= f.at.pos {
-		first++
+	rest := f.tokens + summaryTokens(v.limit) + v.between(candidates[cut].pos, end)
+	if cut < last && rest > v.limit {
+		cut++
 	}
-	if first == len(v.bounds) {
-		return 0, false, gateBoundary
+	if candidates[cut].pos-f.at.pos <= shortHead {
+		return last
 	}
-	cut = v.cut(f, first)
-
-	limit := inputLimit(v.limits, v.output)
-	urgent = limit > 0 && float64(v.sent(f)) > nearWindow*float64(limit)
-	retired := v.between(f.at.pos, v.bounds[cut].pos)
-	if from, to := v.h.carried(v.bounds[cut].pos); from >= f.at.pos {
-		retired -= v.between(from, to)
-	}
-	switch {
-	case urgent && retired > 0:
-		return cut, urgent, gateNone
-	case retired < v.trigger/4:
-		return cut, urgent, gateQuarter
-	case retired < (v.sent(f)-v.extra)/5:
-		return cut, urgent, gateFifth
-	}
-	return cut, urgent, gateNone
+	return cut
 }
 
-// cut picks the boundary at which the history is divided into head and tail:
-// the newest one that leaves at least the tail, which is as many whole steps as
-// sum to less than half the trigger. Where boundaries are so far apart that the
-// tail would still pass the trigger, the next one is taken.
-func (v *view) cut(f applied, first int) int {
-	tail, sum := v.h.done, 0
+// tail is the position at which the tail of the history before end begins.
+func (v *view) tail(f applied, end int) int {
+	tail := end
 	for i, s := range slices.Backward(v.h.steps) {
-		if s.to > v.h.done {
+		if s.to > end {
 			continue
 		}
 		from := f.at.pos
 		if i > 0 {
 			from = max(from, v.h.steps[i-1].to)
 		}
-		sum += v.between(from, tail)
-		if sum >= v.trigger/2 || from <= f.at.pos {
+		if from <= f.at.pos || v.between(from, end) >= v.limit/2 {
 			break
 		}
 		tail = from
 	}
-	last := len(v.bounds) - 1
-	cut := last
-	for cut > first && v.bounds[cut].pos > tail {
-		cut--
-	}
-	rest := f.tokens + summaryTokens(v.trigger) + v.between(v.bounds[cut].pos, v.h.done)
-	if cut < last && rest > v.trigger {
-		cut++
-	}
-	if v.bounds[cut].pos-f.at.pos <= shortHead {
-		return last
-	}
-	return cut
+	return tail
 }

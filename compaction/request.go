@@ -83,6 +83,7 @@ const (
 	errBody     scanError = "not a JSON object"
 	errMessages scanError = "no messages"
 	errMessage  scanError = "a message is not an object with a role"
+	errTooMany  scanError = "more messages than are looked at"
 )
 
 // scan reads a body once and returns its raw view. It fills in everything but

@@ -1,5 +1,9 @@
 package compaction
 
+// maxMessages bounds the messages of a request: what is remembered of one takes
+// many times the bytes of the shortest.
+const maxMessages = 20_000
+
 // maxCalls bounds the tool calls of one message, so that matching results with
 // them stays cheap. OpenAI allows 128 tools.
 const maxCalls = 256
@@ -15,6 +19,9 @@ func (r *request) readMessages(s *scanner) error {
 	from := s.pos
 	r.messages = make([]message, 0, min(len(s.text)/2048+4, 1024)) // a guess that saves most of the growing
 	err := s.array(func() error {
+		if len(r.messages) == maxMessages {
+			return errTooMany
+		}
 		r.messages = append(r.messages, message{answers: -1})
 		return r.readMessage(s, &r.messages[len(r.messages)-1])
 	})

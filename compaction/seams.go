@@ -10,11 +10,12 @@ type Observer interface {
 	Summarized(result Result, prompt, completion int)
 
 	// StoreFailed reports that the operation (a method name of store.Store)
-	// failed.
+	// failed; "Read" is a record that could not be used.
 	StoreFailed(op string, err error)
 
-	// JobDropped reports a job that was due and was not begun: "queue_full",
-	// "memory", "closing".
+	// JobDropped reports background work that was due and was not done, and why:
+	// "queue_full", "memory", "closing", "expired", "panic", or "counters" for a
+	// session's counters that found no room.
 	JobDropped(reason string)
 
 	// QueueDepth reports how many jobs wait.
@@ -48,7 +49,8 @@ type Question struct {
 	Same         bool   // Model is the conversation's own: it is reached as the client reached it
 	Instructions string // what to write, in what form
 	Transcript   string // the conversation, as fenced plain text
-	MaxTokens    int    // the longest summary wanted, in tokens, without reasoning
+	MaxTokens    int    // the longest summary wanted, in tokens
+	Allowance    int    // how many tokens more the answer may take: a model that reasons spends them first
 	LimitField   string // "max_tokens" or "max_completion_tokens", as the client named it; "" if it did not
 	Caller       Caller
 }

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/pleat-proxy/pleat/compaction/tokens"
 )
 
 // sessionBytes is the longest session name that is shown as it was given.
@@ -64,22 +62,15 @@ func sessionName(given string) string {
 	return given
 }
 
-// count is enc.Count, remembered.
-func (c *Compactor) count(enc tokens.Encoder, text string) int {
-	key := countKey{enc.Name(), fingerprint(sum128(text)), len(text)}
-	n, ok := c.counts.Get(key)
-	if !ok {
-		n = enc.Count(text)
-		c.counts.Add(key, n)
+// retryAfter reads a Retry-After header, in seconds or as a date, up to an hour;
+// 0 if there is none.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	wait := time.Duration(0)
+	if n, err := strconv.Atoi(text); err == nil {
+		wait = time.Duration(min(n, 3600)) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = at.Sub(now)
 	}
-	return n
-}
-
-// retryAfter reads a Retry-After header in seconds; 0 if there is none.
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || n < 0 || n > 3600 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
+	return min(max(wait, 0), time.Hour)
 }

@@ -92,17 +92,35 @@ func (h *history) turnAt(pos int) turn {
 	return turn{}
 }
 
-// foldable is the longest prefix of the history, in positions, that a fold may
-// stand in for. It ends where a completed step ends, before the final answer of
-// the newest completed turn (that answer and the user text it belongs to stay),
-// and before the first message that a transcript cannot carry.
-func (h *history) foldable(r *request) int {
+// newest is the position at which the newest step of the current turn begins:
+// what stands before it in the turn is completed. It is done where the turn has
+// no step before its newest.
+func (h *history) newest() int {
+	n := len(h.steps)
+	if n < 2 || h.steps[n-2].from < h.done {
+		return h.done
+	}
+	return h.steps[n-1].from
+}
+
+// foldable is the longest prefix, in positions, that a fold may stand in for.
+// It ends where a completed step ends, and before the first message that a
+// transcript cannot carry. Of the completed turns the newest one's final answer
+// stays, with the user text it belongs to; if steps of the current turn may go
+// (inTurn), all of it may, and of the current turn all but the newest step.
+//
+// A call that was never answered holds up nothing once the assistant has spoken
+// again: only the newest step's calls can still be open.
+func (h *history) foldable(r *request, inTurn bool) int {
 	limit := h.done
 	for _, s := range slices.Backward(h.steps) {
 		if s.to <= h.done {
 			limit = s.from
 			break
 		}
+	}
+	if newest := h.newest(); inTurn && newest > h.done {
+		limit = newest
 	}
 	for p := range limit {
 		if m := &r.messages[h.msgs[p]]; m.opaque || m.role == roleOther {
@@ -119,18 +137,70 @@ func (h *history) foldable(r *request) int {
 	return end
 }
 
+// maxNotes is how many notes of a turn stay verbatim behind a fold.
+const maxNotes = 8
+
 // carried are the positions of the user messages that stay verbatim behind a
-// fold of the first cut messages: those that opened the turn which the cut goes
-// through. Both are equal when the cut stands between turns.
-func (h *history) carried(cut int) (from, to int) {
+// fold of the first cut messages: of the turn that the cut goes through those
+// that opened it, and the newest notes before the cut, if they are text alone (an
+// agent's screenshots are work, not words). There are none when the cut stands
+// between turns.
+func (h *history) carried(r *request, cut int) []int {
+	at := h.turnOfCut(cut)
+	if at < 0 {
+		return nil
+	}
+	t := h.turnAt(at)
+	var out []int
+	for p := t.from; p < t.users; p++ {
+		out = append(out, p)
+	}
+	opening := len(out)
+	for p := t.users; p < cut; p++ {
+		if h.role(r, p) != roleUser {
+			continue
+		}
+		if o := r.outline(h.msgs[p]); o.textOnly() {
+			out = append(out, p)
+		}
+	}
+	if notes := len(out) - opening; notes > maxNotes {
+		out = slices.Delete(out, opening, opening+notes-maxNotes)
+	}
+	return out
+}
+
+// turnOfCut is the position at which the turn begins that a cut goes through;
+// negative if the cut stands between turns, or in a turn that no user opened.
+func (h *history) turnOfCut(cut int) int {
 	if cut <= 0 || cut > len(h.msgs) {
-		return 0, 0
+		return -1
 	}
 	t := h.turnAt(cut - 1)
-	if t.to == cut || t.users > cut {
-		return 0, 0
+	if t.to == cut || t.users > cut || t.users == t.from {
+		return -1
 	}
-	return t.from, t.users
+	return t.from
+}
+
+// kept are the positions of the first n user messages before a cut, without
+// those that are carried: messages that stay verbatim in front of a fold.
+func (h *history) kept(r *request, cut, n int) []int {
+	if n == 0 {
+		return nil
+	}
+	var out []int
+	carried := h.carried(r, cut)
+	for p := 0; p < cut && n > 0; p++ {
+		if h.role(r, p) != roleUser {
+			continue
+		}
+		n--
+		if !slices.Contains(carried, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // result says that messages of the role answer a call.

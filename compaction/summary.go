@@ -23,13 +23,26 @@ func (e *AskError) Error() string {
 
 func (e *AskError) Unwrap() error { return e.Err }
 
-// thinking matches reasoning that a model wrote into its visible text, closed
-// or cut off.
-var thinking = regexp.MustCompile(`(?s)<(think|thinking|reasoning)>.*?(</(think|thinking|reasoning)>|\z)`)
+// thinking matches reasoning at the beginning of the visible text: in tags, cut
+// off, or with its end alone (servers that strip the opening tag).
+var thinking = regexp.MustCompile(
+	`(?s)\A\s*(?:<(think|thinking|reasoning)>(?:.*?</(?:think|thinking|reasoning)>|.*\z)` +
+		`|[^<]*</(?:think|thinking|reasoning)>)`)
 
-// declining matches how models begin a refusal. It is asked only of short
-// texts: a summary may well tell of one.
-var declining = regexp.MustCompile(`(?i)^\W*((i'm|i am|we're|we are) (very |truly )?(sorry|unable)|sorry[,.]|i (can't|cannot|can not|won't|will not|must decline)|(as an ai|unfortunately, i)\b|i apologi[sz]e)`)
+// declining matches how models begin a refusal, in some of the languages that
+// they refuse in. It is asked only of short texts: a summary may well tell of
+// one. Apostrophes are made straight before.
+var declining = regexp.MustCompile(`(?i)\A[\s\p{P}]*(?:` + strings.Join([]string{
+	`(?:i'm|i am|we're|we are) (?:very |truly |really )?(?:sorry|unable|not able)`,
+	`sorry,? (?:but )?(?:i|we)\b`,
+	`(?:unfortunately,? )?(?:i|we) (?:can't|cannot|can not|won't|will not|must decline)`,
+	`as an ai\b`, `i (?:must )?apologi[sz]e`,
+	`es tut mir (?:sehr )?leid`, `tut mir leid`, `(?:leider|dabei|das) kann ich`, `ich kann (?:dabei|dir|ihnen|das|diese)\b`,
+	`lo siento`, `no puedo (?:ayudar|cumplir|hacer)`, `je suis désolée?`, `désolée?,`, `je ne peux pas`,
+	`mi dispiace`, `non posso aiutar`, `desculpe`, `sinto muito`, `não posso ajudar`,
+	`к сожалению`, `извините`, `простите`, `я не могу`, `抱歉`, `对不起`, `很抱歉`, `我无法`, `我不能`,
+	`申し訳`, `すみません`, `죄송`,
+}, "|") + `)`)
 
 // decliningBytes is the longest text that is taken for a refusal by its words.
 const decliningBytes = 400
@@ -41,7 +54,7 @@ const clearlyShorter = 0.66
 // and returns its text. The answer comes from a model that read a stranger's
 // text: nothing about it is trusted but what is checked here.
 func vet(a Answer, replaced int, count func(string) int) (text string, tokens int, result Result) {
-	text = strings.TrimSpace(thinking.ReplaceAllString(a.Text, ""))
+	text = strings.TrimSpace(a.Text[len(thinking.FindString(a.Text)):])
 	switch {
 	case a.Refusal != "" || a.Finish == "content_filter":
 		return "", 0, ResultRefused
@@ -51,7 +64,7 @@ func vet(a Answer, replaced int, count func(string) int) (text string, tokens in
 		return "", 0, ResultToolCalls
 	case text == "":
 		return "", 0, ResultEmpty
-	case len(text) <= decliningBytes && declining.MatchString(text):
+	case len(text) <= decliningBytes && declining.MatchString(strings.ReplaceAll(text, "’", "'")):
 		return "", 0, ResultRefused
 	}
 	tokens = count(text)

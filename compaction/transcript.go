@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,18 +26,46 @@ func (o *outline) render(number int) string {
 		case p.kind != "text":
 			fmt.Fprintf(&b, "(%s)\n", oneLine(strings.TrimSpace(p.kind+" "+p.text)))
 		case isResult:
-			b.WriteString(shorten(p.text, resultBytes) + "\n")
+			indent(&b, shorten(p.text, resultBytes))
 		default:
-			b.WriteString(p.text + "\n")
+			indent(&b, p.text)
 		}
 	}
 	if o.refusal != "" {
-		b.WriteString("(declined: " + o.refusal + ")\n")
+		b.WriteString("(declines)\n")
+		indent(&b, o.refusal)
 	}
 	for _, c := range o.calls {
-		fmt.Fprintf(&b, "(calls %s with %s)\n", oneLine(c.name), c.arguments)
+		fmt.Fprintf(&b, "(calls %s)\n", oneLine(c.name))
+		indent(&b, c.arguments)
 	}
 	return b.String()
+}
+
+// indent writes text so that no line of it can pass for a speaker's: those
+// begin at the left margin.
+func indent(b *strings.Builder, text string) {
+	for line := range strings.Lines(text) {
+		b.WriteString("  ")
+		b.WriteString(strings.TrimRight(line, "\r\n"))
+		b.WriteByte('\n')
+	}
+}
+
+// stayBytes is how much of each text a transcript carries of a message that is
+// sent all the same: enough to know what the rest is about.
+const stayBytes = 2 << 10
+
+// abridge shortens the texts of a message that is sent all the same.
+func (o *outline) abridge() {
+	for i := range o.parts {
+		o.parts[i].text = shorten(o.parts[i].text, stayBytes)
+	}
+}
+
+// textOnly says that a message has no part but text.
+func (o *outline) textOnly() bool {
+	return !slices.ContainsFunc(o.parts, func(p outlinePart) bool { return p.kind != "text" })
 }
 
 // shorten keeps the beginning and the end of a long text and says what is cut.

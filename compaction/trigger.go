@@ -45,6 +45,16 @@ func ParseTrigger(s string) (Trigger, error) {
 	return Trigger{tokens: n}, nil
 }
 
+// Scope says what of a conversation may be folded.
+type Scope string
+
+// The values of Scope.
+const (
+	ScopeAuto  Scope = "auto"  // completed turns; near the window, completed steps of the current turn as well
+	ScopeTurns Scope = "turns" // completed turns alone
+	ScopeSteps Scope = "steps" // completed steps of the current turn as much as completed turns
+)
+
 // String is the inverse of ParseTrigger.
 func (t Trigger) String() string {
 	switch {
@@ -71,6 +81,8 @@ type demand struct {
 func (t Trigger) limit(l window.Limits, d demand) int {
 	input := inputLimit(l, d.reserved)
 	switch {
+	case t.tokens > 0 && input > 0: // a trigger above the window would never be reached
+		return min(t.tokens, max(triggerFloor, int(nearWindow*float64(input))-d.fixed))
 	case t.tokens > 0:
 		return t.tokens
 	case input == 0:
@@ -105,12 +117,21 @@ func inputLimit(l window.Limits, reserved int) int {
 }
 
 // reservedOutput is what the client asked for, else the lesser of the model's
-// output limit and an eighth of its window (DESIGN.md, section 7).
+// output limit and an eighth of its window (DESIGN.md, section 7). Of a request
+// for more than the model can write, or than half its window, no more than that
+// is reserved: some clients ask for everything, always.
 func reservedOutput(l window.Limits, asked int) int {
+	most := max(l.Total, l.Input)
 	if asked > 0 {
+		if l.Output > 0 {
+			asked = min(asked, l.Output)
+		}
+		if most > 0 {
+			asked = min(asked, most/2)
+		}
 		return asked
 	}
-	eighth := max(l.Total, l.Input) / 8
+	eighth := most / 8
 	if l.Output > 0 {
 		return min(l.Output, eighth)
 	}

@@ -62,6 +62,7 @@ func question(t *testing.T, target string) compaction.Question {
 		Instructions: "Write a summary.",
 		Transcript:   "=====\n" + secret + "\n=====",
 		MaxTokens:    100,
+		Allowance:    50,
 		Caller: compaction.Caller{
 			URL: parse(t, target),
 			Header: http.Header{

@@ -11,13 +11,6 @@ import (
 	"github.com/pleat-proxy/pleat/compaction"
 )
 
-// ReasoningAllowance is how many tokens more than the summary wanted an answer
-// may have: a model that reasons spends them first, out of the same limit, and
-// would else be cut off before its first visible word. With the longest summary
-// (2,048 tokens) it comes to 4,096, the smallest output limit among models in
-// use; a model that does not reason is not made longer by it.
-const ReasoningAllowance = 2048
-
 // limitField is the name of the field that limits the length of an answer.
 type limitField string
 
@@ -70,7 +63,7 @@ func encode(q compaction.Question, field limitField) ([]byte, error) {
 		},
 	}
 	if q.MaxTokens > 0 {
-		limit := q.MaxTokens + ReasoningAllowance
+		limit := q.MaxTokens + q.Allowance
 		if field == maxTokens {
 			body.MaxTokens = limit
 		} else {

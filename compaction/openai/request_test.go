@@ -28,7 +28,7 @@ func TestRequestIsBuiltFromScratch(t *testing.T) {
 	if !slices.Equal(members, []string{"max_completion_tokens", "messages", "model"}) {
 		t.Errorf("body has %q", members)
 	}
-	if r.body["max_completion_tokens"] != float64(100+ReasoningAllowance) {
+	if r.body["max_completion_tokens"] != float64(100+50) {
 		t.Errorf("limit %v", r.body["max_completion_tokens"])
 	}
 	messages, err := json.Marshal(r.body["messages"])
