@@ -37,7 +37,7 @@ func samples(b *testing.B) []struct{ name, text string } {
 		return text.String()[:cut]
 	}
 	return []struct{ name, text string }{
-		{"english", pick("The quick brown fox can't sleep, and jumps over the lazy dog. ", "memorybank-en/*", "mt-bench/*", "who-and-when-magentic/*")},
+		{"english", pick("The quick brown fox can't sleep, and jumps over the lazy dog. ", "memorybank-en/*", "mt-bench/*", "who-and-when-captain/*", "taskmaster4/*")},
 		{"code", pick("\tif err := f(x[i]); err != nil {\n\t\treturn fmt.Errorf(\"f: %w\", err)\n\t}\n", "pi-coding-session/*", "swe-agent/*", "openhands/*")},
 		{"chinese", pick("我昨天去图书馆借了三本书,今天看完一本。", "memorybank-cn/*", "kdconv-zh/*", "xpersona-zh/*")},
 		{"mixed", pick("Hello, 世界! Καλημέρα, как дела? العربية 123 🙂\n", "wire-derived/*", "dhakira-ar/*", "xpersona-it/*", "intercode-ctf/*", "tau-bench-airline/*")},

@@ -65,7 +65,8 @@ func stress() []string {
 		"func main() {\n\tfmt.Println(\"hi\")\n}\n\n\n// ----====####\n", "{\"a\":[1,2,{\"b\":null}]}", "https://example.com/a/b?c=d&e=%20f#g",
 	}
 	for _, c := range contractions {
-		for _, form := range []string{c, strings.ToUpper(c), c[:1] + strings.ToUpper(c[1:min(2, len(c))]) + c[min(2, len(c)):]} {
+		second := min(2, len(c))
+		for _, form := range []string{c, strings.ToUpper(c), strings.ToUpper(c[:second]) + c[second:]} {
 			for _, before := range []string{"", "a", "A", "aB", "1", " ", "\n", "!", "日", "\u0301"} {
 				texts = append(texts, before+form, before+form+"x", before+form+"X", before+form+" "+form, before+form+"\n")
 			}

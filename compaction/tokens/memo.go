@@ -14,9 +14,11 @@ const memoBits = 12 // 96 KB
 // merge returns how many tokens text[from:to] becomes, from memory if it can.
 func (m *memo) merge(s *scan, t *table, text []byte, from, to int) int {
 	n := to - from
-	key := [2]uint64{load(text, from, min(n, 8)), uint64(n) << 56}
-	if n > 8 {
-		key[1] |= load(text, from+8, n-8)
+	var key [2]uint64
+	if n < 8 {
+		key[1] = shortKey(text, from, n) // no middleKey: it has another length
+	} else {
+		key = middleKey(text, from, n)
 	}
 	known := &m[hash2(key)>>(64-memoBits)]
 	if known.key != key {

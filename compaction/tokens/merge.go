@@ -11,7 +11,7 @@ type scan struct {
 	// neighbours begin. The places of bytes that have become part of another
 	// have no union.
 	unions     [maxScan]uint64
-	next, prev [maxScan + 1]uint8
+	next, prev [maxScan + 1]int
 }
 
 // merge returns how many tokens a piece of 2 to maxScan bytes becomes. It
@@ -22,9 +22,9 @@ func (s *scan) merge(t *table, piece []byte) int {
 	n := copy(s.bytes[:maxScan], piece)
 	for i := range n - 1 {
 		s.unions[i] = union(t.pairs[int(s.bytes[i])<<8|int(s.bytes[i+1])], i)
-		s.next[i], s.prev[i+1] = uint8(i+1), uint8(i)
+		s.next[i], s.prev[i+1] = i+1, i
 	}
-	s.next[n-1] = uint8(n)
+	s.next[n-1] = n
 	slots := (n-1)/4*4 + 4 // the scan takes four at a time
 	for i := n - 1; i < slots; i++ {
 		s.unions[i] = noUnion
@@ -36,18 +36,18 @@ func (s *scan) merge(t *table, piece []byte) int {
 		if lowest == noUnion {
 			return parts
 		}
-		at := int(uint32(lowest))
-		middle := int(s.next[at])
-		end := int(s.next[middle])
+		at := place(lowest)
+		middle := s.next[at]
+		end := s.next[middle]
 		parts--
 		s.unions[middle], s.unions[at] = noUnion, noUnion
-		s.next[at] = uint8(end)
+		s.next[at] = end
 		if end < n {
-			s.prev[end] = uint8(at)
-			s.unions[at] = union(t.rank(s.bytes[:], at, int(s.next[end])), at)
+			s.prev[end] = at
+			s.unions[at] = union(t.rank(s.bytes[:], at, s.next[end]), at)
 		}
 		if at > 0 {
-			before := int(s.prev[at])
+			before := s.prev[at]
 			s.unions[before] = union(t.rank(s.bytes[:], before, end), before)
 		}
 	}
@@ -60,7 +60,12 @@ func union(rank uint32, at int) uint64 {
 	if rank == none {
 		return noUnion
 	}
-	return uint64(rank)<<32 | uint64(at)
+	return uint64(rank)<<32 | uint64(at) //nolint:gosec // a place is not negative
+}
+
+// place is where the parts that a union unites begin.
+func place(union uint64) int {
+	return int(union & (1<<32 - 1))
 }
 
 // lowestUnion returns the lowest of unions, of which there are a multiple of

@@ -7,9 +7,9 @@ type minima [][]uint64
 
 const fan = 16
 
-// reset makes room for n unions, all of them noUnion.
-func (m *minima) reset(n int) {
-	levels := (*m)[:0]
+// reset returns room for n unions, all of them noUnion, in the old one if it can.
+func (m minima) reset(n int) minima {
+	levels := m[:0]
 	for {
 		size := (n + fan - 1) / fan * fan
 		var level []uint64
@@ -29,7 +29,7 @@ func (m *minima) reset(n int) {
 		}
 		n = size / fan
 	}
-	*m = levels
+	return levels
 }
 
 // fill puts the levels above the first in order.

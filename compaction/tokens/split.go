@@ -158,7 +158,7 @@ func contraction(text []byte, i int, fold bool) int {
 	if fold {
 		fit = 'a' - 'A'
 	}
-	second := byte(0)
+	var second byte
 	switch text[i+1] | fit {
 	case 's', 't', 'm', 'd':
 		return i + 2

@@ -22,15 +22,41 @@ type table struct {
 }
 
 type shortTable struct {
+	places
+
 	keys  []uint64
 	ranks []uint32
-	shift uint // of a hash, to make it a place
 }
 
 type middleTable struct {
+	places
+
 	keys  [][2]uint64
 	ranks []uint32
-	shift uint
+}
+
+// places says where in a table the search for a key begins, and where it goes
+// on at the beginning.
+type places struct {
+	shift int    // of a hash
+	mask  uint64 // the number of places, less one
+}
+
+// placesFor returns the places of a table for n keys: the power of two that
+// leaves it at most two thirds full, at least one place being free.
+func placesFor(n int) places {
+	log := bits.Len(uint(n * 3 / 2))
+	return places{shift: 64 - log, mask: 1<<log - 1}
+}
+
+func newShortTable(n int) shortTable {
+	p := placesFor(n)
+	return shortTable{p, make([]uint64, p.mask+1), make([]uint32, p.mask+1)}
+}
+
+func newMiddleTable(n int) middleTable {
+	p := placesFor(n)
+	return middleTable{p, make([][2]uint64, p.mask+1), make([]uint32, p.mask+1)}
 }
 
 const (
@@ -50,14 +76,10 @@ func newTable(tokens func(yield func(rank uint32, token []byte) bool)) *table {
 			middle++
 		}
 	}
-	t := &table{long: map[string]uint32{}}
+	t := &table{short: newShortTable(short), middle: newMiddleTable(middle), long: map[string]uint32{}}
 	for i := range t.pairs {
 		t.pairs[i] = none
 	}
-	size := places(short)
-	t.short = shortTable{make([]uint64, size), make([]uint32, size), shiftFor(size)}
-	size = places(middle)
-	t.middle = middleTable{make([][2]uint64, size), make([]uint32, size), shiftFor(size)}
 	for rank, token := range tokens {
 		switch n := len(token); {
 		case n == 0:
@@ -65,21 +87,15 @@ func newTable(tokens func(yield func(rank uint32, token []byte) bool)) *table {
 			if n == 2 {
 				t.pairs[int(token[0])<<8|int(token[1])] = rank
 			}
-			t.short.add(load(token, 0, n)|uint64(n)<<56, rank)
+			t.short.add(shortKey(token, 0, n), rank)
 		case n <= maxMiddle:
-			t.middle.add([2]uint64{load(token, 0, 8), load(token, 8, n-8) | uint64(n)<<56}, rank)
+			t.middle.add(middleKey(token, 0, n), rank)
 		default:
 			t.long[string(token)] = rank
 		}
 	}
 	return t
 }
-
-// places returns the size of a table for n keys: the power of two that leaves
-// it at most two thirds full, at least one place being free.
-func places(n int) int { return 1 << bits.Len(uint(n*3/2)) }
-
-func shiftFor(size int) uint { return uint(64 - bits.TrailingZeros(uint(size))) }
 
 // load returns n bytes, 8 at most, of text[i:] as a little-endian number.
 func load(text []byte, i, n int) uint64 {
@@ -93,6 +109,18 @@ func load(text []byte, i, n int) uint64 {
 	return word
 }
 
+// shortKey is the key of n bytes of text[i:], maxShort at most.
+func shortKey(text []byte, i, n int) uint64 { return load(text, i, n) | lengthMark(n) }
+
+// middleKey is the key of n bytes of text[i:], 8 to maxMiddle.
+func middleKey(text []byte, i, n int) [2]uint64 {
+	return [2]uint64{load(text, i, 8), load(text, i+8, n-8) | lengthMark(n)}
+}
+
+func lengthMark(n int) uint64 {
+	return uint64(n) << 56 //nolint:gosec // a length is not negative
+}
+
 // hash spreads a key over 64 bits, of which the highest are the best.
 func hash(key uint64) uint64 {
 	const golden = 0x9e3779b97f4a7c15
@@ -104,9 +132,9 @@ func hash(key uint64) uint64 {
 func (t *table) rank(text []byte, from, to int) uint32 {
 	switch n := to - from; {
 	case n <= maxShort:
-		return t.short.find(load(text, from, n) | uint64(n)<<56)
+		return t.short.find(shortKey(text, from, n))
 	case n <= maxMiddle:
-		return t.middle.find([2]uint64{load(text, from, 8), load(text, from+8, n-8) | uint64(n)<<56})
+		return t.middle.find(middleKey(text, from, n))
 	default:
 		if rank, ok := t.long[string(text[from:to])]; ok {
 			return rank
@@ -116,11 +144,10 @@ func (t *table) rank(text []byte, from, to int) uint32 {
 }
 
 func (t *shortTable) find(key uint64) uint32 {
-	mask := len(t.keys) - 1
-	for i := int(hash(key) >> t.shift); ; i++ {
-		switch t.keys[i&mask] {
+	for i := hash(key) >> t.shift; ; i++ {
+		switch t.keys[i&t.mask] {
 		case key:
-			return t.ranks[i&mask]
+			return t.ranks[i&t.mask]
 		case 0:
 			return none
 		}
@@ -128,20 +155,18 @@ func (t *shortTable) find(key uint64) uint32 {
 }
 
 func (t *shortTable) add(key uint64, rank uint32) {
-	mask := len(t.keys) - 1
-	i := int(hash(key) >> t.shift)
+	i := hash(key) >> t.shift
 	for t.keys[i] != 0 {
-		i = (i + 1) & mask
+		i = (i + 1) & t.mask
 	}
 	t.keys[i], t.ranks[i] = key, rank
 }
 
 func (t *middleTable) find(key [2]uint64) uint32 {
-	mask := len(t.keys) - 1
-	for i := int(hash2(key) >> t.shift); ; i++ {
-		switch t.keys[i&mask] {
+	for i := hash2(key) >> t.shift; ; i++ {
+		switch t.keys[i&t.mask] {
 		case key:
-			return t.ranks[i&mask]
+			return t.ranks[i&t.mask]
 		case [2]uint64{}:
 			return none
 		}
@@ -149,10 +174,9 @@ func (t *middleTable) find(key [2]uint64) uint32 {
 }
 
 func (t *middleTable) add(key [2]uint64, rank uint32) {
-	mask := len(t.keys) - 1
-	i := int(hash2(key) >> t.shift)
+	i := hash2(key) >> t.shift
 	for t.keys[i] != [2]uint64{} {
-		i = (i + 1) & mask
+		i = (i + 1) & t.mask
 	}
 	t.keys[i], t.ranks[i] = key, rank
 }

@@ -42,12 +42,12 @@ func (w *windows) mergeAll(t *table, piece []byte, size int) (n int, ok bool) {
 	for start+size < len(piece) {
 		// The next window begins with the token that the overlap begins in.
 		anchor := from
-		for anchor+1 < len(ends) && int(ends[anchor]) <= size-size/overlapPart {
+		for anchor+1 < len(ends) && ends[anchor] <= size-size/overlapPart {
 			anchor++
 		}
 		shift := 0
 		if anchor > 0 {
-			shift = int(ends[anchor-1])
+			shift = ends[anchor-1]
 		}
 		if shift == 0 {
 			return 0, false
@@ -68,10 +68,10 @@ func (w *windows) mergeAll(t *table, piece []byte, size int) (n int, ok bool) {
 // commonToken returns the first token that both windows have, as its index in
 // each; old is -1 if there is none. The tokens are given by their ends, in the
 // first window from anchor on; shift is how far into it the second begins.
-func commonToken(before []int32, anchor int, after []int32, shift int) (old, now int) {
+func commonToken(before []int, anchor int, after []int, shift int) (old, now int) {
 	same := true // the tokens before these ended at the same place
 	for i, k := anchor, 0; i < len(before) && k < len(after); {
-		switch a, b := int(before[i]), int(after[k])+shift; {
+		switch a, b := before[i], after[k]+shift; {
 		case a < b:
 			same = false
 			i++
@@ -92,38 +92,38 @@ func commonToken(before []int32, anchor int, after []int32, shift int) (old, now
 // windows is the memory that merging one window at a time takes. As in scan,
 // parts are known by where they begin.
 type windows struct {
-	next, prev []int32 // the neighbouring parts; next of the last is the length
+	next, prev []int // the neighbouring parts; next of the last is the length
 	unions     minima
-	ends       []int32 // of the tokens
-	before     []int32 // of the tokens of the window before
+	ends       []int // of the tokens
+	before     []int // of the tokens of the window before
 }
 
 // merge returns the ends of the tokens of text, valid until it is called again.
-func (w *windows) merge(t *table, text []byte) []int32 {
-	n := int32(len(text))
+func (w *windows) merge(t *table, text []byte) []int {
+	n := len(text)
 	w.prepare(t, text)
 	for {
 		lowest := w.unions.lowest()
 		if lowest == noUnion {
 			break
 		}
-		at := int32(uint32(lowest))
+		at := place(lowest)
 		middle := w.next[at]
 		end := w.next[middle]
 		w.next[at] = end
-		w.unions.set(int(middle), noUnion)
+		w.unions.set(middle, noUnion)
 		if end < n {
 			w.prev[end] = at
 			w.unite(t, text, at, w.next[end])
 		} else {
-			w.unions.set(int(at), noUnion)
+			w.unions.set(at, noUnion)
 		}
 		if at > 0 {
 			w.unite(t, text, w.prev[at], end)
 		}
 	}
 	w.ends = w.ends[:0]
-	for i := int32(0); i < n; i = w.next[i] {
+	for i := 0; i < n; i = w.next[i] {
 		w.ends = append(w.ends, w.next[i])
 	}
 	return w.ends
@@ -133,12 +133,12 @@ func (w *windows) merge(t *table, text []byte) []int32 {
 func (w *windows) prepare(t *table, text []byte) {
 	n := len(text)
 	if cap(w.next) < n {
-		w.next, w.prev = make([]int32, n), make([]int32, n)
+		w.next, w.prev = make([]int, n), make([]int, n)
 	}
 	w.next, w.prev = w.next[:n], w.prev[:n]
-	w.unions.reset(n)
+	w.unions = w.unions.reset(n)
 	for i := range n {
-		w.next[i], w.prev[i] = int32(i+1), int32(i-1)
+		w.next[i], w.prev[i] = i+1, i-1
 		if i+1 < n {
 			w.unions[0][i] = union(t.pairs[int(text[i])<<8|int(text[i+1])], i)
 		}
@@ -147,6 +147,6 @@ func (w *windows) prepare(t *table, text []byte) {
 }
 
 // unite notes what the part at i and the next, which ends at end, are together.
-func (w *windows) unite(t *table, text []byte, i, end int32) {
-	w.unions.set(int(i), union(t.rank(text, int(i), int(end)), int(i)))
+func (w *windows) unite(t *table, text []byte, i, end int) {
+	w.unions.set(i, union(t.rank(text, i, end), i))
 }
