@@ -99,7 +99,8 @@ func TestNodeLost(t *testing.T) {
 
 func TestNodePaused(t *testing.T) {
 	nodes := redistest.StartCluster(t, 3)
-	s := open(t, Options{URL: "redis+cluster://" + nodes[0].Addr})
+	log := newJournal()
+	s := open(t, Options{URL: "redis+cluster://" + nodes[1].Addr, Observer: log})
 	for i := range 6 {
 		put(t, s, fmt.Sprintf("space-%d", i), "a", "a fold")
 	}
@@ -110,8 +111,11 @@ func TestNodePaused(t *testing.T) {
 		}
 		return s.Trouble() != nil
 	})
+	// Two nodes answer PING meanwhile: the third must, too.
+	<-time.After(time.Second)
 	nodes[0].Resume()
 	expectBack(t, s)
+	log.expectStates(t, "away", "")
 }
 
 func TestMovingSlots(t *testing.T) {

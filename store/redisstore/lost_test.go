@@ -110,6 +110,43 @@ func TestDeletedIsNotPutBack(t *testing.T) {
 	expect(t, late, "space", []string{"a"}, -1, "")
 }
 
+// TestDeletedIsForgotten: what is known to be deleted does not return when Redis
+// is away.
+func TestDeletedIsForgotten(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, Options{URL: "redis://" + server.Addr})
+	other := open(t, Options{URL: "redis://" + server.Addr})
+	put(t, s, "space", "a", "private")
+	expect(t, other, "space", []string{"a"}, 0, "private")
+	if err := s.Delete(t.Context(), "space"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, other, "space", []string{"a"}, -1, "")
+	server.Kill()
+	for _, store := range []*Store{s, other} {
+		_, value, err := store.Newest(t.Context(), "space", []string{"a"})
+		expectFault(t, err, ErrAway)
+		if value != nil {
+			t.Error("a deleted value is returned")
+		}
+	}
+}
+
+// TestHalfDeleted: a deletion that was cut short hides what it has not removed.
+func TestHalfDeleted(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, Options{URL: "redis://" + server.Addr})
+	put(t, s, "space", "a", "private")
+	server.Client().Set(t.Context(), "pleat:1:{space}:x", "1", tombstoneKept)
+	expect(t, s, "space", []string{"a"}, -1, "")
+	if err := s.Delete(t.Context(), "space"); err != nil {
+		t.Fatal(err)
+	}
+	if n := server.Client().Exists(t.Context(), "pleat:1:{space}:r:a").Val(); n != 0 {
+		t.Error("the deletion, repeated, left the record")
+	}
+}
+
 // TestUsedAtFullLength: use renews a record, at most once an hour.
 func TestUsedAtFullLength(t *testing.T) {
 	const month = 30 * 24 * time.Hour
@@ -143,6 +180,7 @@ func TestUsedAtFullLength(t *testing.T) {
 func TestIndexIsPruned(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, Options{URL: "redis://" + server.Addr})
+	put(t, s, "space", "lasts", "v")
 	for _, key := range keysOf(300) {
 		if _, err := s.PutIfAbsent(t.Context(), "space", key, nil, time.Millisecond); err != nil {
 			t.Fatal(err)
@@ -150,7 +188,7 @@ func TestIndexIsPruned(t *testing.T) {
 	}
 	<-time.After(5 * time.Millisecond)
 	put(t, s, "space", "a", "v")
-	if n := server.Client().ZCard(t.Context(), "pleat:1:{space}:i").Val(); n != 1 {
-		t.Errorf("the index lists %d records, want the one that lives", n)
+	if n := server.Client().ZCard(t.Context(), "pleat:1:{space}:i").Val(); n != 2 {
+		t.Errorf("the index lists %d records, want the two that live", n)
 	}
 }
