@@ -32,11 +32,15 @@ func (p *Proxy) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &chat{tenant: tenant, received: received, signed: signed(r.Header)}
 	p.plan(r, c)
+	defer p.finished(r.Context(), c)
+	if err := r.Context().Err(); err != nil {
+		// Its plan may call itself degraded, which nobody will ever see.
+		p.fail(w, r, &Error{Status: statusClientGone, Cause: err})
+		return
+	}
 	c.payload = c.choose()
 	c.added = time.Since(begun)
 	ex.chat = c
-
-	defer p.finished(r.Context(), ex)
 	p.chats.ServeHTTP(w, r)
 }
 
@@ -75,8 +79,7 @@ func (p *Proxy) plan(r *http.Request, c *chat) {
 }
 
 // finished tells the compactor how the exchange ended.
-func (p *Proxy) finished(ctx context.Context, ex *exchange) {
-	c := ex.chat
+func (p *Proxy) finished(ctx context.Context, c *chat) {
 	if c.tap != nil {
 		c.usage = c.tap.finish()
 	}

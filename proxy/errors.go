@@ -1,19 +1,11 @@
 package proxy
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"strings"
-	"syscall"
 )
 
 // Types of errors, as OpenAI names them, and one of Pleat's own.
@@ -100,65 +92,15 @@ func (p *Proxy) explain(r *http.Request, ex *exchange, err error) *Error {
 		// The transport failed because the client's body did.
 		return p.unreadable(r, ex.body.failure())
 	case r.Context().Err() != nil:
-		return &Error{Status: statusClientGone, Cause: err}
+		return &Error{Status: statusClientGone, Cause: discreet(err)}
 	case isTimeout(err):
 		return &Error{
-			Status: http.StatusGatewayTimeout, Type: typeUpstream, Code: "upstream_timeout", Cause: err,
+			Status: http.StatusGatewayTimeout, Type: typeUpstream, Code: "upstream_timeout", Cause: discreet(err),
 			Message: fmt.Sprintf("upstream %s did not answer in time", p.upstream.host),
 		}
 	}
 	return &Error{
 		Status: http.StatusBadGateway, Type: typeUpstream, Code: "upstream_unreachable", Cause: discreet(err),
-		Message: fmt.Sprintf("upstream %s could not be reached: %s", p.upstream.host, publicCause(err)),
+		Message: fmt.Sprintf("upstream %s %s", p.upstream.host, publicCause(err)),
 	}
-}
-
-// discreet returns err, or another in its place if it quotes what the upstream
-// sent: net/http does so for what is no HTTP, and that may be anybody's text.
-func discreet(err error) error {
-	text := err.Error()
-	if strings.Contains(text, "malformed") || strings.Contains(text, "invalid header") {
-		return errNotHTTP
-	}
-	return err
-}
-
-var errNotHTTP = errors.New("the upstream's answer is not HTTP")
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// publicCause says in a few words why an upstream did not answer, without
-// addresses of the network that Pleat runs in.
-func publicCause(err error) string {
-	var (
-		dns         *net.DNSError
-		record      tls.RecordHeaderError
-		certificate *tls.CertificateVerificationError
-		alert       tls.AlertError
-		hostname    x509.HostnameError
-	)
-	switch {
-	case errors.As(err, &dns):
-		return "its name does not resolve"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "no route to it"
-	case errors.As(err, &certificate), errors.As(err, &hostname):
-		return "its certificate is not trusted"
-	case errors.As(err, &record), errors.As(err, &alert):
-		return "the TLS handshake failed"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
-		strings.Contains(err.Error(), "server closed idle connection"): // net/http has no value for it
-		return "it closed the connection before answering"
-	}
-	if errors.Is(discreet(err), errNotHTTP) {
-		return "its answer is not HTTP"
-	}
-	return "the exchange failed"
 }

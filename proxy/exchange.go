@@ -20,6 +20,8 @@ type exchange struct {
 	ended  ending
 	err    error // the private cause of a failure
 
+	unheard bool // writing to the client failed
+
 	body      *timedBody // of the request; nil if it has none
 	requestID string     // the upstream's x-request-id
 	chat      *chat      // nil for all other routes

@@ -15,6 +15,7 @@ import (
 // what it is asked.
 type fakeCompactor struct {
 	plan      func(compaction.Request) (*compaction.Plan, error)
+	planCtx   func(context.Context, compaction.Request) (*compaction.Plan, error)
 	responded func(status int)
 	finished  func()
 
@@ -25,12 +26,15 @@ type fakeCompactor struct {
 	ended    chan compaction.Usage // one for each Finished
 }
 
-func (f *fakeCompactor) Plan(_ context.Context, r compaction.Request) (*compaction.Plan, error) {
+func (f *fakeCompactor) Plan(ctx context.Context, r compaction.Request) (*compaction.Plan, error) {
 	kept := r
 	kept.Body = bytes.Clone(r.Body)
 	f.mu.Lock()
 	f.requests = append(f.requests, kept)
 	f.mu.Unlock()
+	if f.planCtx != nil {
+		return f.planCtx(ctx, r)
+	}
 	if f.plan != nil {
 		return f.plan(r)
 	}

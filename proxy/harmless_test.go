@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -84,5 +85,30 @@ func TestLogIsDiscreet(t *testing.T) {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %s in %s", want, log)
 		}
+	}
+}
+
+// A client that leaves while its request is planned is no failure of Pleat's.
+func TestClientGoneWhilePlanning(t *testing.T) {
+	base, requests := recordingUpstream(t)
+	r := newRig(t, base, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	r.fake.planCtx = func(ctx context.Context, request compaction.Request) (*compaction.Plan, error) {
+		leave()
+		<-ctx.Done() // the server has seen it
+		return &compaction.Plan{Body: request.Body, Status: compaction.Degraded}, ctx.Err()
+	}
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, r.URL+chatPath, strings.NewReader("{}"))
+	if res, err := r.client.Do(req); err == nil {
+		t.Errorf("status %d", res.StatusCode)
+	}
+	r.fake.waitEnd(t)
+	line := r.waitForLog(t, `"msg":"request"`)
+	if !strings.Contains(line, `"ended":"client_gone"`) || strings.Contains(line, "degraded") || len(requests) != 0 {
+		t.Errorf("%d requests went upstream: %s", len(requests), line)
+	}
+	r.Close()
+	if degraded, failed := r.metric(t, "pleat_requests_total", "plan=degraded"), r.metric(t, "pleat_failures_total"); degraded+failed != 0 {
+		t.Errorf("%v counted as degraded, %v as failed", degraded, failed)
 	}
 }

@@ -32,17 +32,14 @@ func (p *Proxy) observe(next http.Handler) http.Handler {
 			p.opts.Metrics.exchanged(ex)
 			p.logExchange(r, ex)
 		}()
-		next.ServeHTTP(&responseWriter{ResponseWriter: w, ex: ex}, r)
+		next.ServeHTTP(&responseWriter{ResponseWriter: w, ex: ex, http1: r.ProtoMajor == 1}, r)
 		finished = true
 	})
 }
 
 // brokenBy says who ended an exchange that was aborted.
 func brokenBy(ctx context.Context, ex *exchange) ending {
-	if ex.chat != nil && ex.chat.tap != nil && ex.err == nil {
-		ex.err = ex.chat.tap.err
-	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || ex.unheard {
 		return endClient
 	}
 	return endUpstream
@@ -134,6 +131,7 @@ func (p *Proxy) recoverPanic(next http.Handler) http.Handler {
 			if exchangeOf(r.Context()).status != 0 {
 				panic(http.ErrAbortHandler)
 			}
+			clear(w.Header()) // of an answer that will not be given
 			p.fail(w, r, asError(errors.New("panic")))
 		}()
 		next.ServeHTTP(w, r)
@@ -171,15 +169,23 @@ func (p *Proxy) logPanic(ctx context.Context, part string, cause any) {
 // reached through Unwrap.
 type responseWriter struct {
 	http.ResponseWriter
-	ex *exchange
+	ex    *exchange
+	http1 bool // its connection carries one request after the other
 }
 
 // Unwrap is for http.ResponseController.
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// WriteHeader also ends the connection after an answer that comes before the
+// request's body is there, whole. The server keeps such a connection open once
+// full duplex is enabled, and would read what is left of the body, or what
+// stands behind one whose framing is broken, as the next request.
 func (w *responseWriter) WriteHeader(status int) {
 	if status >= http.StatusOK && w.ex.status == 0 {
 		w.ex.status = status
+		if w.http1 && !w.ex.body.whole() {
+			w.Header().Set("Connection", "close")
+		}
 		// Absent stays absent: the server would guess a type from the bytes.
 		if _, ok := w.Header()["Content-Type"]; !ok {
 			w.Header()["Content-Type"] = nil
@@ -191,5 +197,6 @@ func (w *responseWriter) WriteHeader(status int) {
 func (w *responseWriter) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	w.ex.sent += int64(n)
+	w.ex.unheard = w.ex.unheard || err != nil
 	return n, err
 }

@@ -78,14 +78,14 @@ func (p *Proxy) unreadable(r *http.Request, err error) *Error {
 		return p.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &Error{
-			Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "request_timeout", Cause: err,
+			Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "request_timeout", Cause: discreet(err),
 			Message: fmt.Sprintf("no byte of the request body came for %s", p.opts.BodyTimeout),
 		}
 	case r.Context().Err() != nil:
-		return &Error{Status: statusClientGone, Cause: err}
+		return &Error{Status: statusClientGone, Cause: discreet(err)}
 	}
 	return &Error{
-		Status: http.StatusBadRequest, Type: typeInvalid, Code: "bad_request_body", Cause: err,
+		Status: http.StatusBadRequest, Type: typeInvalid, Code: "bad_request_body", Cause: discreet(err),
 		Message: "the request body could not be read to its end",
 	}
 }

@@ -72,6 +72,16 @@ func (b *timedBody) finish() {
 	}
 }
 
+// whole reports whether the body was read to its proper end, or there is none.
+func (b *timedBody) whole() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended && b.err == nil
+}
+
 // failure returns why the body could not be read, or nil. The server cancels
 // the request's context for a read that fails before that read returns, so one
 // that is past its deadline counts as failed.

@@ -2,7 +2,8 @@ package proxy
 
 import (
 	"errors"
-	"log/slog"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -76,8 +77,8 @@ func (p *Proxy) reverseProxy(
 		BufferPool:     &p.copies,
 		// Whatever its type, what the upstream has sent is passed on at once.
 		FlushInterval: -1,
-		// The access log tells of these; here they would stand twice.
-		ErrorLog: slog.NewLogLogger(p.opts.Log.Handler(), slog.LevelDebug),
+		// The access log tells of these. Here they would quote what was read.
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 }
 
@@ -89,11 +90,24 @@ func (p *Proxy) rewriteRest(pr *httputil.ProxyRequest) {
 	pr.Out.Host = ""
 	pr.Out.Trailer = pr.In.Trailer
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if values, ok := pr.In.Header[name]; ok {
+		if values, ok := pr.In.Header[name]; ok && !hopByHop(pr.In.Header, name) {
 			pr.Out.Header[name] = values
 		}
 	}
 	stripOwn(pr.Out.Header)
+}
+
+// hopByHop reports whether the header's Connection names the other one, which
+// then goes no further.
+func hopByHop(h http.Header, name string) bool {
+	for _, value := range h["Connection"] {
+		for token := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rewriteChat puts the planned body in the place of the one that was read.
@@ -124,18 +138,23 @@ func (p *Proxy) rewriteChat(pr *httputil.ProxyRequest) {
 }
 
 // restResponded notes what the access log needs; the response passes as it is.
+// One whose status is none that HTTP has cannot be passed on.
 func (p *Proxy) restResponded(res *http.Response) error {
+	if res.StatusCode < http.StatusContinue {
+		return errNotHTTP
+	}
 	ex := exchangeOf(res.Request.Context())
 	ex.requestID = res.Header.Get("X-Request-Id")
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		ex.status = res.StatusCode // written past our ResponseWriter
+		return nil                 // ReverseProxy writes to this body: it is not wrapped
 	}
+	res.Body = &watched{res.Body, ex}
 	return nil
 }
 
 // chatResponded tells the compactor, describes the plan in the headers and
-// sets a reader beside the body. A connection that was switched to another
-// protocol is not wrapped: ReverseProxy writes to it.
+// sets a reader beside the body.
 func (p *Proxy) chatResponded(res *http.Response) error {
 	if err := p.restResponded(res); err != nil {
 		return err
@@ -148,6 +167,20 @@ func (p *Proxy) chatResponded(res *http.Response) error {
 		res.Body = c.tap
 	}
 	return nil
+}
+
+// watched is a response's body. It notes why reading it failed.
+type watched struct {
+	io.ReadCloser
+	ex *exchange
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && b.ex.err == nil {
+		b.ex.err = discreet(err)
+	}
+	return n, err
 }
 
 func (p *Proxy) responded(res *http.Response, c *chat) {

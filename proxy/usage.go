@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -21,7 +20,6 @@ type tap struct {
 	io.ReadCloser
 	scan    *responseScanner
 	inflate *pushDecoder // nil for a body that is not compressed
-	err     error        // what ended the body, if not its end
 }
 
 func newTap(res *http.Response, c *codecs) *tap {
@@ -37,9 +35,6 @@ func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		t.look(p[:n])
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.err = err
 	}
 	return n, err
 }

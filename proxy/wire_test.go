@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // recording is one exchange of the corpora: see their README.
@@ -147,4 +148,15 @@ func slowUsage(response []byte) statedUsage {
 		}
 	}
 	return last
+}
+
+// A header that Connection names is for this hop only, the forwarding ones too.
+func TestHopByHopForwardingHeader(t *testing.T) {
+	got := make(chan http.Header, 1)
+	up := newUpstreamServer(t, func(_ http.ResponseWriter, r *http.Request) { got <- r.Header })
+	r := newRig(t, up.URL, nil)
+	r.talk(t, 300*time.Millisecond, "GET /v1/x HTTP/1.1\r\nHost: a\r\nConnection: X-Forwarded-For\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n")
+	if h := <-got; h.Get("X-Forwarded-For") != "" {
+		t.Errorf("X-Forwarded-For: %q went on", h.Get("X-Forwarded-For"))
+	}
 }
