@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -41,11 +42,14 @@ type AdminOptions struct {
 //	/healthz  200 while the process runs
 //	/readyz   200 if no required check fails, else 503, with each check's result
 //	/metrics  Prometheus metrics
+//
+// Probes may ask with HEAD as well.
 func NewAdmin(opts AdminOptions) http.Handler {
 	if opts.Timeout == 0 {
 		opts.Timeout = DefaultCheckTimeout
 	}
 	r := chi.NewRouter()
+	r.Use(middleware.GetHead)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})

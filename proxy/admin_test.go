@@ -79,3 +79,15 @@ func TestAdminPages(t *testing.T) {
 		}
 	}
 }
+
+// Some probes ask with HEAD.
+func TestHeadOfHealth(t *testing.T) {
+	h := NewAdmin(AdminOptions{Gatherer: prometheus.NewRegistry()})
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, path, nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("HEAD %s: %d", path, w.Code)
+		}
+	}
+}

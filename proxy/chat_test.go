@@ -113,6 +113,16 @@ func TestChatBody(t *testing.T) {
 	}
 }
 
+// A base URL with a slash too many makes a path with one at its end.
+func TestTrailingSlashIsAChat(t *testing.T) {
+	base, _ := recordingUpstream(t)
+	r := newRig(t, base, nil)
+	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath+"/", strings.NewReader("{}"))
+	if res, _ := r.do(t, req); res.Header.Get("X-Pleat-Status") != "verbatim" {
+		t.Errorf("header %v", res.Header)
+	}
+}
+
 func TestPlanIsDescribed(t *testing.T) {
 	base, _ := recordingUpstream(t)
 	r := newRig(t, base, nil)

@@ -79,34 +79,46 @@ func (d *decoder) Close() error {
 // narrowEncodings returns what of an Accept-Encoding header both the client
 // and Pleat can read, in the client's order and with its weights, or
 // "identity" if there is nothing. A wildcard stands for what Pleat reads and
-// the header does not name.
+// the header does not name. A client that refuses identity has its refusal
+// kept; if nothing else is left, the header is returned whole: what comes is
+// then relayed unread.
 func narrowEncodings(header []string) string {
+	whole := strings.Join(header, ",")
 	var kept []string
-	var gzipNamed, zstdNamed, wildcard bool
-	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
+	var refusal string
+	var wildcard bool
+	named := map[string]bool{}
+	for item := range strings.SplitSeq(whole, ",") {
 		item = strings.TrimSpace(item)
 		name, weight, _ := strings.Cut(item, ";")
 		name = strings.ToLower(strings.TrimSpace(name))
-		gzipNamed = gzipNamed || name == "gzip"
-		zstdNamed = zstdNamed || name == "zstd"
+		no := refused(weight)
 		switch {
-		case refused(weight):
-		case name == "gzip" || name == "zstd":
-			kept = append(kept, item)
+		case no && (name == "identity" || name == "*" && !named["identity"]):
+			refusal = item
+		case name == "identity":
+			refusal = "" // it is named, so a refusal of all others is none of it
 		case name == "*":
-			wildcard = true
+			wildcard = !no
+		case !no && (name == "gzip" || name == "zstd"):
+			kept = append(kept, item)
+		}
+		named[name] = true
+	}
+	for _, name := range []string{"gzip", "zstd"} {
+		if wildcard && !named[name] {
+			kept = append(kept, name)
 		}
 	}
-	if wildcard && !gzipNamed {
-		kept = append(kept, "gzip")
+	switch {
+	case len(kept) > 0 && refusal != "":
+		return strings.Join(append(kept, refusal), ", ")
+	case len(kept) > 0:
+		return strings.Join(kept, ", ")
+	case refusal != "":
+		return whole
 	}
-	if wildcard && !zstdNamed {
-		kept = append(kept, "zstd")
-	}
-	if len(kept) == 0 {
-		return "identity"
-	}
-	return strings.Join(kept, ", ")
+	return "identity"
 }
 
 // refused reports whether the parameter is q=0, in any of its spellings.

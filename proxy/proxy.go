@@ -149,9 +149,10 @@ func (p *Proxy) router() http.Handler {
 // ServeHTTP answers one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.routes.ServeHTTP(w, r) }
 
-// post tells chat completions, under whatever base path, from the rest.
+// post tells chat completions, under whatever base path, from the rest. A slash
+// at the end, which some base URLs bring about, is the upstream's to judge.
 func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+	if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/chat/completions") {
 		p.chat(w, r)
 		return
 	}
@@ -169,6 +170,8 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request) {
 
 // refuseConnect: a reverse proxy opens no tunnels.
 func (p *Proxy) refuseConnect(w http.ResponseWriter, r *http.Request) {
+	// RFC 9110 wants them named; others than these are relayed, too.
+	w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 	p.fail(w, r, &Error{
 		Status: http.StatusMethodNotAllowed, Type: typeInvalid, Code: "method_not_allowed",
 		Message: "CONNECT is not supported: Pleat is a reverse proxy",

@@ -47,6 +47,7 @@ func TestRequestLineIsKept(t *testing.T) {
 		{"PURGE /v1/chat/completions", "PURGE /base/chat/completions"},
 		{"DELETE /v1/files/f1", "DELETE /base/files/f1"},
 		{"OPTIONS *", "OPTIONS *"},
+		{"POST /v1/chat/completions/", "POST /base/chat/completions/"},
 		{"GET http://elsewhere/v1/models", "GET /base/models"},
 		{"POST /openai/deployments/d/chat/completions?api-version=2024-10-21", "POST /openai/deployments/d/chat/completions?api-version=2024-10-21"},
 	} {
@@ -201,7 +202,7 @@ func TestConnectIsRefused(t *testing.T) {
 	base, heads := headUpstream(t)
 	r := newRig(t, base, nil)
 	got := r.rawRequest(t, "CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\nConnection: close\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 405") || len(heads) != 0 {
+	if !strings.HasPrefix(got, "HTTP/1.1 405") || !strings.Contains(got, "\r\nAllow: GET, ") || len(heads) != 0 {
 		t.Errorf("got %q", got)
 	}
 }

@@ -29,6 +29,13 @@ const tenantBytes = 16
 // CredentialTenants tells tenants apart by the credentials that requests
 // carry: the name is an HMAC-SHA-256 of all of them, so that it says nothing
 // about them without the key, and nobody reaches a tenant by knowing a part.
+//
+// All of them, because Pleat cannot know which one the upstream looks at. With
+// an order of precedence, two owners who differ in the one that counts (api-key)
+// and agree in one that does not (the "Bearer dummy" that an SDK insists on)
+// would be one tenant. The price is that whoever adds a made-up credential gets
+// a tenant of its own, where it finds no folds: it takes nothing from others,
+// since what a tenant may spend is a part of what it sends.
 type CredentialTenants struct{ key []byte }
 
 var _ Tenants = (*CredentialTenants)(nil)
@@ -64,26 +71,39 @@ func (t *CredentialTenants) Tenant(r *http.Request) (string, error) {
 			add(name, withoutBearer(value))
 		}
 	}
-	if r.URL.RawQuery != "" { // some clients carry their key here
-		query := r.URL.Query()
-		for _, name := range []string{"key", "api_key", "api-key", "subscription-key", "access_token"} {
-			for _, value := range query[name] {
-				add(name, value)
-			}
-		}
-	}
+	addQuery(r.URL.RawQuery, add)
 	if !found {
 		return Anonymous, nil
 	}
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tenantBytes]), nil
 }
 
+// addQuery adds the credentials of a query: some clients carry theirs here. One
+// that net/url finds odd is taken whole, since an upstream may read it either way.
+func addQuery(raw string, add func(name, value string)) {
+	if raw == "" {
+		return
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		add("query", raw)
+		return
+	}
+	for _, name := range []string{"key", "api_key", "api-key", "subscription-key", "access_token"} {
+		for _, value := range query[name] {
+			add(name, value)
+		}
+	}
+}
+
 // withoutBearer removes the scheme "Bearer", whose case and spacing vary
 // between clients of one key.
 func withoutBearer(authorization string) string {
-	scheme, token, ok := strings.Cut(strings.TrimSpace(authorization), " ")
-	if ok && strings.EqualFold(scheme, "bearer") {
-		return token
+	authorization = strings.TrimSpace(authorization)
+	const scheme = "bearer"
+	if n := len(scheme); len(authorization) > n && strings.EqualFold(authorization[:n], scheme) &&
+		strings.ContainsRune(" \t", rune(authorization[n])) {
+		return authorization[n:]
 	}
 	return authorization
 }

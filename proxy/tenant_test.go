@@ -29,6 +29,7 @@ func TestCredentialTenants(t *testing.T) {
 	name := tenantOf(t, tenants, "/", "Authorization", "Bearer sk-SECRET")
 	for what, other := range map[string]string{
 		"the same again":    tenantOf(t, tenants, "/", "Authorization", "Bearer sk-SECRET"),
+		"a tab":             tenantOf(t, tenants, "/", "Authorization", "Bearer\tsk-SECRET"),
 		"case and spacing":  tenantOf(t, tenants, "/", "authorization", "bearer   sk-SECRET "),
 		"another process":   tenantOf(t, NewCredentialTenants(DeriveKey(sameOrigin)), "/", "Authorization", "Bearer sk-SECRET"),
 		"another API route": tenantOf(t, tenants, "/v1/x?stream=1", "Authorization", "Bearer sk-SECRET", "X-Other", "x"),
@@ -66,5 +67,27 @@ func TestCredentialTenants(t *testing.T) {
 	}
 	if all["none"] != Anonymous || tenantOf(t, tenants, "/", "Authorization", " ") != Anonymous {
 		t.Errorf("without a credential: %q", all["none"])
+	}
+}
+
+// A key in the query that net/url will not parse is a key all the same.
+func TestTenantsOfOddQueries(t *testing.T) {
+	names := NewCredentialTenants([]byte("key"))
+	name := func(query string) string {
+		r, err := http.NewRequest(http.MethodPost, "http://a"+chatPath+"?"+query, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenant, _ := names.Tenant(r)
+		return tenant
+	}
+	for _, q := range [][2]string{
+		{"key=alice;v=1", "key=bob;v=1"},
+		{"v=1;key=alice", "v=1;key=bob"},
+		{"key=alice%zz", "key=bob%zz"},
+	} {
+		if name(q[0]) == name(q[1]) {
+			t.Errorf("%s and %s are one tenant: %s", q[0], q[1], name(q[0]))
+		}
 	}
 }

@@ -29,6 +29,7 @@ func (f family) String() string {
 
 // familyOf tells the kind of a request that begins or continues a conversation.
 func familyOf(method, path string) family {
+	path = strings.TrimSuffix(path, "/")
 	if strings.HasSuffix(path, "/realtime") { // a GET that is upgraded
 		return familyRealtime
 	}
