@@ -4,9 +4,14 @@
 // ever downloaded. A model of another maker is counted with the default
 // encoding, and its Encoder says that the count is an estimate.
 //
-// Counts are those of tiktoken-go, token for token, of any text whatever, in
-// time proportional to its length: about a hundred MB of prose a second, ten or
-// more of what has no words in it.
+// Counts are those of tiktoken-go, token for token, of any text whatever; there
+// is no length from which on they are estimates. Counting takes time in
+// proportion to the text: on one core of a small server, about 200 MB of English
+// a second, 130 of code, 25 of Chinese, and 10 of text without any break.
+//
+// How it is done: pattern.piece cuts text into pieces as the encoding's regular
+// expression would; most pieces are tokens, which a table says; the others are
+// merged from single bytes, long ones window by window.
 package tokens
 
 import (

@@ -153,17 +153,25 @@ func TestZeroEncoderCountsNothing(t *testing.T) {
 	}
 }
 
+// Those who count at once share tables, and no working memory.
 func TestConcurrentUse(t *testing.T) {
 	c, err := New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := "Hello, unquestionably! x1234567 don'tPanic " + strings.Repeat("xyzzy", 1000) + strings.Repeat(" ", 5000)
+	want := map[string]int{}
+	for _, model := range []string{"gpt-4o", "gpt-4", "claude", "gpt-oss-20b"} {
+		want[model] = counter().For(model).Count(text)
+	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for _, model := range []string{"gpt-4o", "gpt-4", "claude", "gpt-oss-20b"} {
-				if n := c.For(model).Count("hello world"); n != 2 {
-					t.Errorf("%s: %d tokens", model, n)
+			for range 5 {
+				for model, want := range want {
+					if n := c.For(model).Count(text); n != want {
+						t.Errorf("%s: %d tokens, want %d", model, n, want)
+					}
 				}
 			}
 		})
