@@ -72,3 +72,23 @@ func queryURL(p **url.URL) kind {
 		},
 	}
 }
+
+// place is a URL or the path of a file.
+func place(p *string) kind {
+	return kind{
+		name:    "place",
+		allowed: "an absolute http or https URL, or the path of a file; a relative path begins at the working directory",
+		parse: func(text string) error {
+			if text == "" {
+				return errors.New("empty")
+			}
+			if isURL(text) {
+				if err := queryURL(new(*url.URL)).parse(text); err != nil {
+					return err
+				}
+			}
+			*p = text
+			return nil
+		},
+	}
+}

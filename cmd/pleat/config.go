@@ -18,6 +18,7 @@ type Config struct {
 	Trigger     compaction.Trigger
 	TokensCache int
 	Models      []modelRule
+	Windows     WindowsConfig
 
 	Summarizer SummarizerConfig
 	Store      StoreConfig
@@ -39,6 +40,13 @@ type SummarizerConfig struct {
 	Memory             int64
 	Share              float64 // 0 to 1
 	Retries            int
+}
+
+// WindowsConfig holds the options about what is known of models' windows.
+type WindowsConfig struct {
+	Metadata                     bool
+	MetadataKey, MetadataKeyFile string
+	Catalogue, CatalogueCache    string
 }
 
 // StoreConfig holds store and the options named store_….

@@ -102,6 +102,8 @@ func TestConfigFlagBeatsVariable(t *testing.T) {
 var samples = map[string]string{
 	"listen": "127.0.0.1:9001", "admin": "[::1]:9002", "upstream": "http://gpu:8000/v1",
 	"trigger": "50%", "tokens.cache": "5000",
+	"upstream_metadata": "on", "upstream_metadata_key": "sk-2", "upstream_metadata_key_file": "FILE",
+	"catalogue": "https://catalogue.example/models.json", "catalogue_cache": "/var/cache/pleat/catalogue",
 	"summarizer.models": "small, same", "summarizer.upstream": "http://gpu:8001/v1",
 	"summarizer.api_key": "sk-1", "summarizer.api_key_file": "FILE",
 	"summarizer.timeout": "15s", "summarizer.workers": "7", "summarizer.queue": "9",

@@ -43,7 +43,7 @@ const docModels = `
 ` + "`models`" + ` is a mapping from patterns to what is known of the models whose names match, as the client writes
 them. In a pattern ` + "`*` is any text and `?`" + ` one letter; case does not count. Limits are taken from the first pattern
 that matches and states one, the encoding from the first that matches and states one; what they leave out is
-taken from the built-in catalogue. ` + "`same_as`" + ` maps a name that says nothing, such as a deployment's, to the model
+taken from the other sources (below). ` + "`same_as`" + ` maps a name that says nothing, such as a deployment's, to the model
 behind it.
 
 ` + "```yaml" + `
@@ -54,6 +54,18 @@ models:
     encoding: cl100k_base
   prod-eu:
     same_as: gpt-4o
+` + "```" + `
+
+The window of a model is what the first of these says of it: these rules; the upstream's own list of
+models (` + "`upstream_metadata`" + `); the file that ` + "`catalogue`" + ` names; the built-in catalogue. ` + "`pleat models NAME`" + ` prints what
+each of them says. Of a model that none knows the window is unknown, and folds are made above 8192 tokens of history.
+Some servers run a model with less than it could do and cut long prompts without a word: Ollama does, unless the model
+was made with ` + "`num_ctx`" + `. There, say what the window is:
+
+` + "```yaml" + `
+models:
+  "*":
+    total: 4096
 ` + "```" + `
 
 | key | type | allowed | meaning |

@@ -33,10 +33,10 @@ func addHelp(root *cobra.Command) {
 	})
 }
 
-// addConfigFlags gives a command the flags of all options, and help that shows
-// them by group.
-func addConfigFlags(cmd *cobra.Command) {
-	groups := flagGroups()
+// addConfigFlags gives a command its own flags and those of all options, and
+// help that shows them by group.
+func addConfigFlags(cmd *cobra.Command, own ...flagGroup) {
+	groups := append(own, flagGroups()...)
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.flags)
 	}

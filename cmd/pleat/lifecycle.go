@@ -23,6 +23,7 @@ type background interface {
 // lifecycle is everything that runs, in the order in which it stops.
 type lifecycle struct {
 	public, admin *server
+	windows       io.Closer
 	compactor     background
 	store         io.Closer
 	transport     interface{ CloseIdleConnections() }
@@ -95,6 +96,7 @@ func (l *lifecycle) stop(ctx context.Context) {
 
 // closeParts ends what works behind the servers.
 func (l *lifecycle) closeParts(ctx context.Context) {
+	_ = l.windows.Close() // it never fails
 	if err := l.compactor.Close(ctx); err != nil {
 		l.log.Warn("summaries still running were given up; their conversations ask again", "cause", err)
 	}

@@ -50,6 +50,7 @@ func testLifecycle(t *testing.T, log *slog.Logger) (*lifecycle, *steps) {
 	t.Helper()
 	taken := new(steps)
 	l := &lifecycle{
+		windows:   plainCloser{endOf{taken, "windows", nil}},
 		compactor: contextCloser{endOf{taken, "compactor", context.DeadlineExceeded}},
 		transport: idleCloser{endOf{taken, "transport", nil}},
 		store:     plainCloser{endOf{taken, "store", errors.New("broken")}},
@@ -74,7 +75,7 @@ func TestLifecycleOrder(t *testing.T) {
 	if err := l.run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"compactor", "transport", "store"}; !slices.Equal(taken.taken, want) {
+	if want := []string{"windows", "compactor", "transport", "store"}; !slices.Equal(taken.taken, want) {
 		t.Errorf("ended in the order %v, want %v", taken.taken, want)
 	}
 	for _, want := range []string{"given up", "did not close well"} {
@@ -95,7 +96,7 @@ func TestLifecycleListenerFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), l.admin.listener.Addr().String()) {
 		t.Errorf("run: %v", err)
 	}
-	if len(taken.taken) != 3 {
+	if len(taken.taken) != 4 {
 		t.Errorf("only %v ended", taken.taken)
 	}
 }

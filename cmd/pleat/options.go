@@ -43,6 +43,7 @@ func optionTable(c *Config) []group {
 	return []group{
 		{"Addresses", addressRows(c)},
 		{"Folding", foldingRows(c)},
+		{"Windows", windowRows(c)},
 		{"Summarizer", summarizerRows(c)},
 		{"Store", storeRows(c)},
 		{"Tenants", tenantRows(c)},
@@ -70,6 +71,22 @@ func foldingRows(c *Config) []option {
 			"messages whose token count is remembered, so that a turn costs only its new messages"},
 		{"models", modelRules(&c.Models), "",
 			"limits and encodings of models that Pleat does not know, or knows wrongly; patterns are tried in the file's order"},
+	}
+}
+
+func windowRows(c *Config) []option {
+	w := &c.Windows
+	return []option{
+		{"upstream_metadata", toggle(&w.Metadata), "off",
+			"ask the upstream at the start what its models' windows are (/models, and what llama.cpp, LM Studio and Ollama have for it); " +
+				"never on a request's path, and never with a client's credential"},
+		{"upstream_metadata_key", secret(&w.MetadataKey, 1), "", "the credential to ask with; without it none is sent, which local servers do not mind"},
+		{"upstream_metadata_key_file", filePath(&w.MetadataKeyFile), "", "a file that holds upstream_metadata_key, read once at the start"},
+		{"catalogue", place(&w.Catalogue), "",
+			"models' windows in the format of LiteLLM's model_prices_and_context_window.json, before the built-in catalogue; " +
+				"a URL is fetched at most once in 24 hours, a file read again when it changes, and a wrong one leaves the last good one in use"},
+		{"catalogue_cache", writtenPath(&w.CatalogueCache), "",
+			"the file in which the last good catalogue is kept, unless it is to be pleat/catalogue in the user's cache directory"},
 	}
 }
 

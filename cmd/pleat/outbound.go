@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/pleat-proxy/pleat/proxy"
 )
@@ -13,4 +15,21 @@ func newTransport() *http.Transport {
 	t := proxy.NewTransport()
 	t.Proxy = http.ProxyFromEnvironment
 	return t
+}
+
+// reachError is why a URL could not be reached, without the URL, which may hold
+// a key.
+func reachError(err error) error {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		return urlErr.Err
+	}
+	return err
+}
+
+// withoutSecrets is a place as it may be shown.
+func withoutSecrets(place string) string {
+	if u, err := url.Parse(place); err == nil && isURL(place) {
+		return withoutQuery(u)
+	}
+	return place
 }

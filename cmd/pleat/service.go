@@ -45,7 +45,11 @@ func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
 	metrics := proxy.NewMetrics(registry)
 	folds := openStore(c.Store)
 
-	compactor, err := newCompactor(c, folds, transport, metrics, log)
+	windows, err := window.New(windowRules(c.Models))
+	if err != nil {
+		return nil, err
+	}
+	compactor, err := newCompactor(c, folds, windows, transport, metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -63,20 +67,18 @@ func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
 
 	l.public, l.admin = newServer(front, c.Limits, log), newServer(admin, c.Limits, log)
 	l.compactor, l.store, l.transport = compactor, folds, transport
+	l.windows = keepWindows(c, windows, transport, log)
 	return l, nil
 }
 
 // newCompactor makes the part that folds, with the summarizer that it asks.
 func newCompactor(
-	c *Config, folds store.Store, transport http.RoundTripper, observer compaction.Observer, log *slog.Logger,
+	c *Config, folds store.Store, windows *window.Resolver, transport http.RoundTripper, observer compaction.Observer, log *slog.Logger,
 ) (*compaction.Compactor, error) {
 	o := compactionOptions(c)
-	o.Store, o.Observer, o.Log = folds, observer, log
+	o.Store, o.Windows, o.Observer, o.Log = folds, windows, observer, log
 	var err error
 	if o.Tokens, err = newCounter(c.Models); err != nil {
-		return nil, err
-	}
-	if o.Windows, err = window.New(windowRules(c.Models)); err != nil {
 		return nil, err
 	}
 	if o.Summarizer, err = openai.New(summarizerOptions(c, transport)); err != nil {

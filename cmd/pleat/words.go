@@ -121,6 +121,21 @@ func filePath(p *string) kind {
 	}
 }
 
+// writtenPath names a file that Pleat writes.
+func writtenPath(p *string) kind {
+	return kind{
+		name:    "path",
+		allowed: "a file in a directory that can be written; a relative path begins at the working directory",
+		parse: func(text string) error {
+			if text == "" {
+				return errors.New("empty")
+			}
+			*p = text
+			return nil
+		},
+	}
+}
+
 // encodings lists the tokenizers of compaction/tokens.
 func encodings() []string {
 	return []string{"o200k_base", "o200k_harmony", "cl100k_base", "p50k_base", "r50k_base"}

@@ -27,6 +27,9 @@ func TestEachSourceOverridesTheNext(t *testing.T) {
 			t.Errorf("%+v, want %d from %s", l, total, source)
 		}
 	}
+	if n := r.Names(); n[SourceConfig] != 1 || n[SourceUpstream] != 1 || n[SourceFile] != 1 || n[SourceCatalogue] < 500 {
+		t.Errorf("Names: %v", n)
+	}
 	expect(r, "t", 10_000, SourceConfig)
 	expect(withoutRule, "t", 20_000, SourceLearned)
 	expect(withoutRule, "another", 30_000, SourceUpstream)

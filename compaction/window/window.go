@@ -210,3 +210,15 @@ func (r *Resolver) Sources(tenant, model string) []Limits {
 		return l.Input == 0 && l.Output == 0 && l.Total == 0
 	})
 }
+
+// Names returns how many names, or patterns of names, each source knows. What
+// was learned is left out: it is some tenant's.
+func (r *Resolver) Names() map[string]int {
+	k := r.known.Load()
+	return map[string]int{
+		SourceConfig:    len(r.rules),
+		SourceUpstream:  len(k.upstream),
+		SourceFile:      k.file.Len(),
+		SourceCatalogue: len(r.builtIn),
+	}
+}
