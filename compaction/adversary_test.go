@@ -538,7 +538,7 @@ func TestNoteInNewestTurnStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := group(r)
-	if out := arrange(r, h, h.foldable(r, false), 0, "fold").splice(r); !strings.Contains(string(out), "STOP") {
+	if out := arrange(r, h, h.foldable(r, false), 0, "fold").splice(r, nil); !strings.Contains(string(out), "STOP") {
 		t.Error("the user's last instruction was folded")
 	}
 }

@@ -21,8 +21,6 @@ import (
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-
-	"github.com/pleat-proxy/pleat/compaction/tokens"
 )
 
 // Compactor plans requests and makes folds. It is safe for concurrent use.
@@ -65,7 +63,8 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Session = session(req, r, p.opening)
 
 	enc := c.opt.Tokens.For(r.model)
-	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.policy(), c.costs(r, enc))
+	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.policy(), c.costs(r, enc),
+		func(text string) int { return c.count(enc, text) })
 	p.TokensReceived = p.view.received()
 	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
 	if req.Bypass || r.bypass {
@@ -75,14 +74,19 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return p, c.fold(ctx, p)
 }
 
-// fold puts the newest fold in its place and notes whether another is due.
+// fold shortens what is to be shortened, puts the newest fold in its place and
+// notes whether another is due.
 func (c *Compactor) fold(ctx context.Context, p *Plan) error {
 	v := p.view
+	if len(v.short) > 0 {
+		p.Status, p.Body = Folded, v.send(p.fold)
+		p.TokensSent = v.sent(p.fold)
+	}
 	var failed error
 	if len(v.bounds) > 0 {
 		p.space = space(p.request.Tenant, v.bounds[0])
 		if failed = c.apply(ctx, p); failed != nil {
-			p.Status = Degraded
+			p.Status, p.Body, p.TokensSent = Degraded, v.r.withoutPleat(), p.TokensReceived
 		}
 	}
 	if ctx.Err() != nil {
@@ -128,9 +132,8 @@ func (c *Compactor) apply(ctx context.Context, p *Plan) error {
 		keys = keys[found+1:]
 		f, err := c.read(v, at, value)
 		if err == nil {
-			l := arrange(v.r, v.h, at.pos, v.keep, f.text)
-			if err = l.check(v.r); err == nil {
-				p.fold, p.Status, p.Body = f, Folded, l.splice(v.r)
+			if err = v.arrange(f).check(v.r); err == nil {
+				p.fold, p.Status, p.Body = f, Folded, v.send(f)
 				p.TokensSent, p.FoldedMessages = v.sent(f), v.folded(f)
 				c.hindsight.applied(p.request.Tenant, p.space+at.key)
 				return nil
@@ -151,18 +154,11 @@ func (c *Compactor) read(v *view, at boundary, value []byte) (applied, error) {
 	if err != nil {
 		return applied{}, err
 	}
-	f := applied{at: at, roots: roots, text: foldText(roots, v.h.turnOfCut(at.pos)), stays: v.stays(at.pos)}
-	acknowledgements := len(v.h.kept(v.r, at.pos, v.keep))
-	if v.h.acknowledge(v.r, at.pos) {
-		acknowledgements++
-	}
-	f.tokens = c.count(v.enc, f.text) + tokens.MessageOverhead +
-		acknowledgements*(c.count(v.enc, acknowledgement)+tokens.MessageOverhead)
-	return f, nil
+	return v.applied(at, roots, func(text string) int { return c.count(v.enc, text) }), nil
 }
 
 func (c *Compactor) policy() policy {
-	return policy{trigger: c.opt.Trigger, scope: c.opt.Scope, keep: c.opt.KeepFirst}
+	return policy{trigger: c.opt.Trigger, scope: c.opt.Scope, keep: c.opt.KeepFirst, results: c.opt.ToolResults}
 }
 
 // Responded tells that the upstream answered a planned request. It must be

@@ -44,7 +44,7 @@ type Status string
 // The values of Status.
 const (
 	Verbatim Status = "verbatim" // sent as it came: short, or not understood
-	Folded   Status = "folded"   // a fold stands in for old turns
+	Folded   Status = "folded"   // a fold stands in for old turns, or old tool results are shortened
 	Pending  Status = "pending"  // above the trigger, no fold there yet
 	Bypassed Status = "bypassed" // sent as it came: the client asked for it
 	Degraded Status = "degraded" // sent as it came: something of Pleat's own failed

@@ -69,7 +69,9 @@ func (l layout) keep(from, to int) layout {
 
 // splice writes the body: the request's own bytes around and inside the
 // messages, without the member "pleat".
-func (l layout) splice(r *request) []byte {
+//
+// Messages in short go out in their short form.
+func (l layout) splice(r *request, short map[int]shortened) []byte {
 	size := len(r.body)
 	for _, p := range l {
 		size += len(p.added) + 1
@@ -83,9 +85,16 @@ func (l layout) splice(r *request) []byte {
 		}
 		if p.added != nil {
 			out = append(out, p.added...)
-		} else {
-			out = append(out, r.body[r.messages[p.from].from:r.messages[p.to-1].to]...)
+			continue
 		}
+		at := r.messages[p.from].from
+		for i := p.from; i < p.to && len(short) > 0; i++ {
+			if s, ok := short[i]; ok {
+				out = append(append(out, r.body[at:r.messages[i].from]...), s.raw...)
+				at = r.messages[i].to
+			}
+		}
+		out = append(out, r.body[at:r.messages[p.to-1].to]...)
 	}
 	out = append(out, ']')
 	return r.appendAround(out, span{r.list.to, len(r.body)})

@@ -59,7 +59,7 @@ func Measure(body []byte, encoder func(model string) tokens.Encoder) (Measuremen
 	for i := range cost {
 		cost[i] = r.tokens(i, enc)
 	}
-	v := look(r, enc, window.Limits{}, policy{}, cost)
+	v := look(r, enc, window.Limits{}, policy{}, cost, enc.Count)
 
 	m := Measurement{Model: r.model, Encoder: enc, Tokens: v.received()}
 	m.addMessages(v)

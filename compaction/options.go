@@ -26,6 +26,8 @@ type Options struct {
 	Scope     Scope   // what may be folded; empty: auto
 	KeepFirst int     // the first so many user messages are never left out (0)
 
+	ToolResults ToolResults // what becomes of old tool results (kept)
+
 	Models []string // that write summaries, in the order of asking; "same": the conversation's own (default)
 	OwnKey bool     // the summarizer has a key of its own; false: it asks on the client's
 	Share  float64  // the part of a tenant's received tokens that its summaries may cost, 0 < Share ≤ 1 (0.5)
@@ -53,7 +55,7 @@ func (o *Options) validate() error {
 	case o.Share < 0 || o.Share > 1:
 		return fmt.Errorf("compaction: Share is %g, not between 0 and 1", o.Share)
 	case o.Workers < 0, o.Queue < 0, o.JobBytes < 0, o.CountCache < 0, o.Timeout < 0, o.FoldLife < 0, o.CounterLife < 0,
-		o.KeepFirst < 0, o.StoreTimeout < 0:
+		o.KeepFirst < 0, o.ToolResults.Keep < 0, o.StoreTimeout < 0:
 		return errors.New("compaction: a bound is negative")
 	}
 	orDefault(&o.Share, 0.5)
@@ -66,6 +68,7 @@ func (o *Options) validate() error {
 	orDefault(&o.CounterLife, 7*24*time.Hour)
 	orDefault(&o.CountCache, 100_000)
 	orDefault(&o.Scope, ScopeAuto)
+	orDefault(&o.ToolResults.Keep, resultsKept)
 	if len(o.Models) == 0 {
 		o.Models = []string{sameModel}
 	}

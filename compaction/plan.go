@@ -1,111 +1,6 @@
 package compaction
 
-import (
-	"slices"
-
-	"github.com/pleat-proxy/pleat/compaction/tokens"
-	"github.com/pleat-proxy/pleat/compaction/window"
-)
-
-// policy is what the configuration says of how requests are planned.
-type policy struct {
-	trigger Trigger
-	scope   Scope
-	keep    int // user messages at the beginning that are never left out
-}
-
-// view is a request, understood: everything that planning needs to know of it,
-// and nothing of stores or summarizers. What is decided from it is a function
-// of the request and of the fold that was found.
-type view struct {
-	policy
-
-	r       *request
-	h       *history
-	enc     tokens.Encoder
-	limits  window.Limits
-	cost    []int // tokens of each message
-	sum     []int // tokens of the unpinned messages before each position
-	extra   int   // tokens of tools, schemas and reply priming
-	byChunk [chunkReminder + 1]int
-	bounds  []boundary // where a fold may end, oldest first
-	limit   int        // tokens of history that are enough for a new fold
-	output  int        // tokens reserved for the answer
-}
-
-// look groups a request and finds its boundaries, counts and limits. cost is
-// the tokens of each message.
-func look(r *request, enc tokens.Encoder, limits window.Limits, p policy, cost []int) *view {
-	v := &view{policy: p, r: r, h: group(r), enc: enc, limits: limits, cost: cost}
-	v.extra = r.extraTokens(enc)
-	for i, c := range v.h.chunks(r) {
-		v.byChunk[c] += v.cost[i]
-	}
-	v.sum = make([]int, len(v.h.msgs)+1)
-	for pos, i := range v.h.msgs {
-		v.sum[pos+1] = v.sum[pos] + cost[i]
-	}
-	v.bounds = v.h.boundaries(r, v.h.foldable(r, p.scope != ScopeTurns))
-	v.output = reservedOutput(limits, r.maxOutput)
-	v.limit = p.trigger.limit(limits, demand{
-		fixed:    v.extra + v.byChunk[chunkSystem] + v.byChunk[chunkExamples] + v.byChunk[chunkReminder],
-		reserved: v.output,
-		tools:    r.hasTools,
-	})
-	return v
-}
-
-// received is the tokens of the whole input as the client sent it.
-func (v *view) received() int {
-	n := v.extra
-	for _, c := range v.byChunk {
-		n += c
-	}
-	return n
-}
-
-// between sums the tokens of the unpinned messages at positions from ≤ p < to.
-func (v *view) between(from, to int) int { return v.sum[max(from, to)] - v.sum[from] }
-
-// applied is a fold in its place in a request.
-type applied struct {
-	at     boundary // position 0: none
-	roots  []root
-	text   string // what the model reads
-	tokens int    // of the fold's message and of what acknowledges it and the kept messages
-	stays  []int  // positions of messages that it covers and that are sent all the same
-}
-
-// stays are the positions of the messages before a cut that are sent all the
-// same: kept ones, and those that opened the turn which the cut goes through.
-func (v *view) stays(cut int) []int {
-	return slices.Concat(v.h.kept(v.r, cut, v.keep), v.h.carried(v.r, cut))
-}
-
-// tokensAt sums the tokens of the messages at the positions before end.
-func (v *view) tokensAt(positions []int, end int) int {
-	n := 0
-	for _, p := range positions {
-		if p < end {
-			n += v.between(p, p+1)
-		}
-	}
-	return n
-}
-
-// sent is the tokens of the whole input as it is sent with a fold.
-func (v *view) sent(f applied) int {
-	return v.received() - v.between(0, f.at.pos) + v.tokensAt(f.stays, f.at.pos) + f.tokens
-}
-
-// folded is how many messages are not sent because of a fold.
-func (v *view) folded(f applied) int { return f.at.pos - len(f.stays) }
-
-// history is the tokens, as they are sent with a fold, of what stands before
-// the position end and may one day be folded.
-func (v *view) history(f applied, end int) int {
-	return f.tokens + v.between(f.at.pos, end) + v.tokensAt(f.stays, v.h.done)
-}
+import "slices"
 
 // nearWindow is the part of the window from which on a fold is worth making
 // however little it retires, and steps of the current turn may go as well.
@@ -195,9 +90,9 @@ func (v *view) validCut(candidates []boundary, cut int) (int, bool) {
 	return 0, false
 }
 
-// shortHead is the number of messages up to which a head is not worth a
+// fewMessages is the number of messages up to which a head is not worth a
 // summary of its own, so that all that may go is folded (Aider's rule).
-const shortHead = 4
+const fewMessages = 4
 
 // cut picks the candidate that divides the history before the position end into
 // head and tail: the newest one that leaves at least the tail, which is as many
@@ -213,7 +108,7 @@ func (v *view) cut(f applied, end int, candidates []boundary) int {
 	if cut < last && rest > v.limit {
 		cut++
 	}
-	if candidates[cut].pos-f.at.pos <= shortHead {
+	if candidates[cut].pos-f.at.pos <= fewMessages {
 		return last
 	}
 	return cut
