@@ -83,18 +83,24 @@ func newClient(t Target, o Options) (redis.UniversalClient, error) {
 	}
 	setIfGiven(&u.Username, o.Username)
 	setIfGiven(&u.Password, o.Password)
-	if !t.TLS {
-		if !o.TLS.empty() {
-			return nil, errors.New("redis: TLS is configured, but the URL's scheme is without it: rediss:// has it")
+	if !t.TLS && !o.TLS.empty() {
+		return nil, errors.New("redis: TLS is configured, but the URL's scheme is without it: rediss:// has it")
+	}
+	if t.TLS {
+		config, err := o.TLS.config()
+		if err != nil {
+			return nil, err
 		}
+		u.TLSConfig = config
+	}
+	if !t.Cluster {
 		return redis.NewUniversalClient(u), nil
 	}
-	config, err := o.TLS.config()
-	if err != nil {
-		return nil, err
-	}
-	u.TLSConfig = config
-	return redis.NewUniversalClient(u), nil
+	c := u.Cluster()
+	// Every command here names its keys: there is nothing to find out about how
+	// to route it, and so no COMMAND for a user to be allowed.
+	c.DisableRoutingPolicies = true
+	return redis.NewClusterClient(c), nil
 }
 
 func setIfGiven(option *string, value string) {

@@ -63,7 +63,8 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("advise(%+v) = %q, want something about %q", test.server, got, test.want)
 		}
 	}
-	if got := parseInfo("# Server\r\nvalkey_version:8.0.1\r\nredis_version:7.2.4\r\n"); got.Software != "valkey" || got.Version != "8.0.1" {
+	got := parseInfo("# Server\r\nvalkey_version:8.0.1\r\nredis_version:7.2.4\r\n")
+	if got.Software != "valkey" || got.Version != "8.0.1" {
 		t.Errorf("a Valkey is %+v", got)
 	}
 }

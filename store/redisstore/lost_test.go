@@ -63,7 +63,9 @@ func TestFlushed(t *testing.T) {
 	server.Do("FLUSHALL")
 	key := "pleat:1:{space}:r:b"
 	expect(t, s, "space", []string{"c", "b", "a"}, 1, "newer")
-	redistest.Eventually(t, "the fold is put back", func() bool { return server.Client().Exists(t.Context(), key).Val() == 1 })
+	redistest.Eventually(t, "the fold is put back", func() bool {
+		return server.Client().Exists(t.Context(), key).Val() == 1
+	})
 	if left := server.Client().PTTL(t.Context(), key).Val(); left < lives-time.Minute {
 		t.Errorf("it is put back for %v, want %v", left, lives)
 	}

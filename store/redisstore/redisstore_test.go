@@ -38,6 +38,8 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
+const patience = 10 * time.Second // on a busy machine
+
 // clock is a store's clock that runs ahead of the true one.
 type clock struct{ ahead atomic.Int64 }
 
@@ -55,6 +57,8 @@ func suite(t *testing.T, options Options, really bool, servers ...*redistest.Ser
 		var now clock
 		o := options
 		o.Now = now.Now
+		// How long a call takes is not what the suite is about.
+		o.Budget, o.DialTimeout, o.ReadTimeout, o.WriteTimeout = patience, patience, patience, patience
 		return open(t, o), func(d time.Duration) {
 			if really && d <= 2*time.Second {
 				<-time.After(d)
@@ -129,7 +133,8 @@ func rights(t testing.TB) []string {
 	}
 	var list []string
 	for line := range strings.Lines(string(source)) {
-		if after, ok := strings.CutPrefix(line, "//\t"); ok && (strings.HasPrefix(after, "~") || strings.HasPrefix(after, "+")) {
+		after, ok := strings.CutPrefix(line, "//\t")
+		if ok && strings.ContainsAny(after[:1], "~+") {
 			list = append(list, strings.Fields(after)...)
 		}
 	}

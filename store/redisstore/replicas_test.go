@@ -21,8 +21,9 @@ func TestReplicas(t *testing.T) {
 	var took atomic.Int64
 	var wg sync.WaitGroup
 	for i := range replicas {
-		s := open(t, Options{URL: "redis://" + server.Addr, PoolSize: 2, Budget: 10 * time.Second, DialTimeout: 10 * time.Second,
-			ReadTimeout: 10 * time.Second})
+		s := open(t, Options{
+			URL: "redis://" + server.Addr, PoolSize: 2, DialTimeout: patience, ReadTimeout: patience,
+		})
 		wg.Go(func() {
 			token := fmt.Sprint("replica-", i)
 			for round := range rounds {
@@ -79,7 +80,9 @@ func TestOneHolderAtATime(t *testing.T) {
 	var holders atomic.Int64
 	var wg sync.WaitGroup
 	for i := range replicas {
-		s := open(t, Options{URL: "redis://" + server.Addr, PoolSize: 1, DialTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second})
+		s := open(t, Options{
+			URL: "redis://" + server.Addr, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience,
+		})
 		wg.Go(func() {
 			token := fmt.Sprint("replica-", i)
 			tick := time.NewTicker(time.Millisecond)
@@ -119,7 +122,8 @@ func TestDiscreet(t *testing.T) {
 	if _, err := s.Acquire(t.Context(), "space", "work", "token", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add(t.Context(), "space", store.Delta{Row: "row", Set: map[string]string{"model": "m"}, Expiry: time.Hour}); err != nil {
+	row := store.Delta{Row: "row", Set: map[string]string{"model": "m"}, Expiry: time.Hour}
+	if err := s.Add(t.Context(), "space", row); err != nil {
 		t.Fatal(err)
 	}
 	put(t, s, "gone", "a", "v")
