@@ -194,3 +194,24 @@ func TestIndexIsPruned(t *testing.T) {
 		t.Errorf("the index lists %d records, want the two that live", n)
 	}
 }
+
+// TestUsedForDays: what is used goes on being believed in, while Redis confirms it.
+func TestUsedForDays(t *testing.T) {
+	server := redistest.Start(t)
+	var now clock
+	s := open(t, Options{URL: "redis://" + server.Addr, Now: now.Now})
+	if _, err := s.PutIfAbsent(t.Context(), "space", "a", []byte("v"), 30*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		now.ahead.Add(int64(20 * time.Hour))
+		age(t, server.Client(), 20*time.Hour)
+		expect(t, s, "space", []string{"a"}, 0, "v")
+	}
+	server.Kill()
+	now.ahead.Add(int64(20 * time.Hour))
+	expect(t, s, "space", []string{"a"}, 0, "v")
+	now.ahead.Add(int64(5 * time.Hour))
+	_, _, err := s.Newest(t.Context(), "space", []string{"a"})
+	expectFault(t, err, ErrAway) // a deletion would have been forgotten by now
+}
