@@ -5,7 +5,7 @@ import "time"
 // Observer counts what happens. Its methods must not block. A fault's name is
 // one of Error.Name: fewer than a dozen.
 type Observer interface {
-	// StoreCalled tells of one call: op is newest, put, acquire, release, add,
+	// StoreCalled tells of one call: op is newest, put, acquire, held, release, add,
 	// list, delete or ping. fault is "" if it went well.
 	StoreCalled(op string, took time.Duration, fault string)
 
