@@ -3,7 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
-	"slices"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -11,7 +11,9 @@ import (
 const (
 	// firstRead is how much room a body gets before any of it is there. A
 	// declared length is believed up to trustedLength only: a client that
-	// announces 64 MiB and sends nothing must not cost 64 MiB.
+	// announces 64 MiB and sends nothing must not cost 64 MiB. One that has
+	// sent that much is believed: growing step by step would have many large
+	// bodies each take a part of the budget, and none get what it needs.
 	firstRead     = 4 << 10
 	trustedLength = 1 << 20
 
@@ -25,8 +27,12 @@ var (
 	errClosed   = errors.New("read of a closed body")
 )
 
-// bufferPool lends arrays to buffers. The zero value is ready for use.
-type bufferPool struct{ arrays sync.Pool }
+// bufferPool lends arrays to buffers, within the budget. The zero value is
+// ready for use and has no bound.
+type bufferPool struct {
+	memory *budget
+	arrays [bits.UintSize]sync.Pool // by the binary logarithm of their sizes
+}
 
 // buffer is a body in memory. Its array goes back to the pool when nobody
 // holds it any more: not its handler, and none of the readers that open
@@ -40,45 +46,78 @@ type buffer struct {
 
 // read reads r to its end. length is the declared length, or -1. The caller
 // holds the buffer until it calls release. Over max bytes the error is
-// errTooLarge; all other errors are the reader's.
+// errTooLarge. Where memory is short the error is errNoMemory, and the buffer
+// holds what was read until then. All other errors are the reader's.
 func (p *bufferPool) read(r io.Reader, length, max int64) (*buffer, error) {
-	data := p.get()
-	if length < firstRead {
-		length = firstRead
-	}
-	// One byte more than the body: room to learn that it has ended.
-	data = slices.Grow(data, int(min(length, trustedLength))+1)
+	b := &buffer{pool: p}
+	b.refs.Store(1)
 	for {
-		if len(data) == cap(data) {
-			data = slices.Grow(data, len(data))
+		if len(b.data) == cap(b.data) && !b.grow(min(nextSize(cap(b.data), length), int(max)+1)) {
+			return b, errNoMemory
 		}
-		n, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
+		n, err := r.Read(b.data[len(b.data):cap(b.data)])
+		b.data = b.data[:len(b.data)+n]
 		switch {
-		case int64(len(data)) > max:
-			p.put(data)
+		case int64(len(b.data)) > max:
+			b.release()
 			return nil, errTooLarge
 		case errors.Is(err, io.EOF):
-			b := &buffer{data: data, pool: p}
-			b.refs.Store(1)
 			return b, nil
 		case err != nil:
-			p.put(data)
+			b.release()
 			return nil, err
 		}
 	}
 }
 
-func (p *bufferPool) get() []byte {
-	if array, ok := p.arrays.Get().(*[]byte); ok {
-		return (*array)[:0]
+// nextSize is how large an array should be for a body that has filled one of
+// have bytes. One byte more than the body is room to learn that it has ended.
+func nextSize(have int, declared int64) int {
+	switch {
+	case have == 0:
+		return int(min(max(declared, firstRead), trustedLength)) + 1
+	case int64(have) <= declared:
+		return int(declared) + 1
 	}
-	return nil
+	return 2 * have
 }
 
+// grow moves the data to an array of size bytes or a little more, and reports
+// false if there is no memory for it.
+func (b *buffer) grow(size int) bool {
+	larger := b.pool.get(size)
+	if larger == nil {
+		return false
+	}
+	old := b.data
+	b.data = append(larger, old...)
+	b.pool.put(old)
+	return true
+}
+
+// get returns an empty array with room for size bytes and less than twice
+// that, or nil if the budget is used up.
+func (p *bufferPool) get(size int) []byte {
+	if !p.memory.take(size) {
+		return nil
+	}
+	pool := &p.arrays[bits.Len(uint(size))]
+	array, ok := pool.Get().(*[]byte)
+	switch {
+	case !ok:
+		return make([]byte, 0, size)
+	case cap(*array) < size || !p.memory.take(cap(*array)-size):
+		pool.Put(array)
+		return make([]byte, 0, size)
+	}
+	return (*array)[:0]
+}
+
+// put takes back an array that get returned.
 func (p *bufferPool) put(data []byte) {
+	p.memory.give(cap(data))
 	if cap(data) > 0 && cap(data) <= maxPooled {
-		p.arrays.Put(&data)
+		p.arrays[bits.Len(uint(cap(data)))].Put(&data)
 	}
 }
 

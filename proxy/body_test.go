@@ -123,3 +123,18 @@ func TestEarlyAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A body of a declared length needs no array twice as large.
+func TestBodyTakesNoMoreThanDeclared(t *testing.T) {
+	var pool bufferPool
+	for _, size := range []int{1<<20 + 1, 5 << 20, 20 << 20} {
+		b, err := pool.read(bytes.NewReader(make([]byte, size)), int64(size), 64<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := cap(b.data); c > size+size/8 {
+			t.Errorf("%d bytes were declared, the array has %d (%.1f times)", size, c, float64(c)/float64(size))
+		}
+		b.release()
+	}
+}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -30,8 +29,12 @@ func (p *Proxy) chat(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	c := &chat{tenant: tenant, received: received, signed: signed(r.Header)}
-	p.plan(r, c)
+	c := &chat{tenant: tenant, received: received, short: received.short, signed: signed(r.Header)}
+	if c.short {
+		p.skip(w, c)
+	} else {
+		p.plan(r, c)
+	}
 	defer p.finished(r.Context(), c)
 	if err := r.Context().Err(); err != nil {
 		// Its plan may call itself degraded, which nobody will ever see.
@@ -78,6 +81,24 @@ func (p *Proxy) plan(r *http.Request, c *chat) {
 	}
 }
 
+// skip passes a chat on unplanned, as a stream if a part of it is still to be
+// read: above the bound on memory, nobody is refused.
+func (p *Proxy) skip(w http.ResponseWriter, c *chat) {
+	c.plan = &compaction.Plan{Body: c.received.plain.data, Status: compaction.Degraded}
+	p.opts.Metrics.failures.memory.Inc()
+	if c.received.rest != nil {
+		fullDuplex(w)
+	}
+}
+
+// letGo ends the handler's hold on the body, once neither the compactor nor a
+// retry can ask for it. A transport that still sends it has a hold of its own.
+func (c *chat) letGo() {
+	c.received.release()
+	c.payload = payload{}
+	c.plan.Body = nil
+}
+
 // finished tells the compactor how the exchange ended.
 func (p *Proxy) finished(ctx context.Context, c *chat) {
 	if c.tap != nil {
@@ -89,29 +110,6 @@ func (p *Proxy) finished(ctx context.Context, c *chat) {
 	defer p.recoverPart(ctx, "finished")
 	p.opts.Compactor.Finished(c.plan, c.usage)
 }
-
-// payload is the body that goes upstream.
-type payload struct {
-	buffer  *buffer // what must stay while data is read
-	data    []byte
-	changed bool // not the bytes that the client sent
-}
-
-// choose picks the bytes to send: those the client sent, compressed if they
-// were, unless the plan has others. A signed body is never replaced.
-func (c *chat) choose() payload {
-	plain := c.received.plain.data
-	if c.signed || sameSlice(c.plan.Body, plain) {
-		return payload{buffer: c.received.wire, data: c.received.wire.data}
-	}
-	return payload{buffer: c.received.plain, data: c.plan.Body, changed: true}
-}
-
-func sameSlice(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-func (pl payload) open() (io.ReadCloser, error) { return pl.buffer.open(pl.data) }
 
 // signed reports whether a signature covers the body, so that it must arrive
 // as it was sent.

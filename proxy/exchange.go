@@ -53,6 +53,7 @@ type chat struct {
 	received *received
 	plan     *compaction.Plan
 	planned  bool // plan is the compactor's, who is told how it went
+	short    bool // there was no memory to have it planned
 	payload  payload
 	added    time.Duration // what Pleat added before sending
 	tap      *tap          // reads the response in passing; nil until there is one

@@ -34,7 +34,8 @@ type Metrics struct {
 	dropped    map[string]prometheus.Counter                   // 3 and other: 4
 	storeFails map[string]prometheus.Counter                   // 8 and other: 9
 	queue      prometheus.Gauge                                // 1
-	failures   failures                                        // 4
+	bodies     prometheus.Gauge                                // 1
+	failures   failures                                        // 5
 
 	models models
 }
@@ -45,7 +46,7 @@ var _ compaction.Observer = (*Metrics)(nil)
 const other = "other"
 
 // failures counts what went wrong inside Pleat, by the part it happened in.
-type failures struct{ plan, responded, finished, handler prometheus.Counter }
+type failures struct{ plan, responded, finished, handler, memory prometheus.Counter }
 
 func (f failures) of(part string) prometheus.Counter {
 	switch part {
@@ -99,11 +100,13 @@ func (m *Metrics) observerMetrics(f factory) {
 	m.storeFails = preset(f.counters("store_errors_total", "Store operations that failed.", "op"),
 		"Newest", "PutIfAbsent", "Acquire", "Release", "Add", "List", "Delete", "Ping")
 	m.queue = f.gauge("queue_depth", "Background jobs that wait.")
+	m.bodies = f.gauge("body_bytes", "Memory that bodies of chat completions hold.")
 	failed := f.counters("failures_total",
-		"Requests that something of Pleat's own failed for; they were sent as they came.", "part")
+		"Requests that something of Pleat's own failed or was short for; they were sent as they came.", "part")
 	m.failures = failures{
 		plan: failed.WithLabelValues("plan"), responded: failed.WithLabelValues("responded"),
 		finished: failed.WithLabelValues("finished"), handler: failed.WithLabelValues("handler"),
+		memory: failed.WithLabelValues("memory"),
 	}
 }
 

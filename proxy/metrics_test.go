@@ -41,6 +41,7 @@ func TestEveryMetricMoves(t *testing.T) {
 	m.JobDropped("memory")
 	m.JobDropped("never heard of")
 	m.QueueDepth(3)
+	m.bodies.Set(5)
 	m.uncompacted[familyResponses].Inc()
 	m.failures.of("plan").Inc()
 	m.exchanged(&exchange{route: routeChat, status: 200, started: time.Now(), ended: endClient, chat: &chat{
@@ -51,7 +52,7 @@ func TestEveryMetricMoves(t *testing.T) {
 	for _, name := range []string{
 		"requests_total", "aborted_total", "request_duration_seconds", "added_latency_seconds", "input_tokens_total",
 		"saved_tokens_total", "upstream_tokens_total", "uncompacted_requests_total", "summarizer_tokens_total",
-		"summaries_total", "jobs_dropped_total", "store_errors_total", "queue_depth", "failures_total",
+		"summaries_total", "jobs_dropped_total", "store_errors_total", "queue_depth", "failures_total", "body_bytes",
 	} {
 		if sums["pleat_"+name] <= 0 {
 			t.Errorf("pleat_%s did not move", name)

@@ -102,6 +102,9 @@ func (c *chat) appendAttrs(attrs []slog.Attr) []slog.Attr {
 		slog.Int("prompt_tokens", c.usage.Prompt),
 		slog.Int("completion_tokens", c.usage.Completion),
 	)
+	if c.short {
+		attrs = append(attrs, slog.String("unplanned", "limits.memory is reached"))
+	}
 	if c.tap != nil && c.tap.scan != nil {
 		if reason := c.tap.scan.doc.finish; reason != "" {
 			attrs = append(attrs, slog.String("finish", headerSafe(reason)))

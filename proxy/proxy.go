@@ -29,6 +29,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultMaxBody     = 64 << 20
+	DefaultMaxMemory   = 1 << 30
 	DefaultBodyTimeout = 30 * time.Second
 )
 
@@ -72,6 +73,11 @@ type Options struct {
 	// have no limit.
 	MaxBody int64
 
+	// MaxMemory is how many bytes the bodies of all chat completions may hold
+	// together, from their first byte until the upstream answers. One more is
+	// relayed as a stream, without a plan. 0: DefaultMaxMemory.
+	MaxMemory int64
+
 	// BodyTimeout is how long one read of a request body may wait for the
 	// client's next bytes. 0: DefaultBodyTimeout.
 	BodyTimeout time.Duration
@@ -103,12 +109,13 @@ func New(opts Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: upstream: %w", err)
 	}
-	if opts.MaxBody < 0 || opts.BodyTimeout < 0 {
-		return nil, errors.New("proxy: MaxBody and BodyTimeout must not be negative")
+	if opts.MaxBody < 0 || opts.MaxMemory < 0 || opts.BodyTimeout < 0 {
+		return nil, errors.New("proxy: MaxBody, MaxMemory and BodyTimeout must not be negative")
 	}
 	fillIn(&opts)
 
 	p := &Proxy{opts: opts, upstream: up}
+	p.bodies.memory = &budget{limit: opts.MaxMemory, gauge: opts.Metrics.bodies}
 	p.chats = p.reverseProxy(p.rewriteChat, p.chatResponded)
 	p.rest = p.reverseProxy(p.rewriteRest, p.restResponded)
 	p.routes = p.router()
@@ -124,6 +131,9 @@ func fillIn(opts *Options) {
 	}
 	if opts.MaxBody == 0 {
 		opts.MaxBody = DefaultMaxBody
+	}
+	if opts.MaxMemory == 0 {
+		opts.MaxMemory = DefaultMaxMemory
 	}
 	if opts.BodyTimeout == 0 {
 		opts.BodyTimeout = DefaultBodyTimeout
@@ -162,11 +172,13 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 // relay passes a request on as it is, its body as a stream.
 func (p *Proxy) relay(w http.ResponseWriter, r *http.Request) {
 	p.noteUncompacted(r)
-	// An answer may begin before the body has ended: do not let the server
-	// hold it back. Writers that cannot do this do not need it.
-	_ = http.NewResponseController(w).EnableFullDuplex()
+	fullDuplex(w)
 	p.rest.ServeHTTP(w, r)
 }
+
+// fullDuplex lets an answer begin before the request's body has ended, which
+// the server holds back otherwise. Writers that cannot do this do not need it.
+func fullDuplex(w http.ResponseWriter) { _ = http.NewResponseController(w).EnableFullDuplex() }
 
 // refuseConnect: a reverse proxy opens no tunnels.
 func (p *Proxy) refuseConnect(w http.ResponseWriter, r *http.Request) {

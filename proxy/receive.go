@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -13,23 +14,37 @@ type received struct {
 	wire     *buffer
 	plain    *buffer // wire itself unless the body was compressed
 	encoding string  // the Content-Encoding that plain was inflated from, or ""
+
+	// short says that there was no memory to plan it; rest is then what is
+	// not in wire, or nil.
+	short bool
+	rest  io.ReadCloser
 }
 
+// release ends the handler's hold. More calls do nothing.
 func (b *received) release() {
+	if b.wire == nil {
+		return
+	}
 	if b.plain != b.wire {
 		b.plain.release()
 	}
 	b.wire.release()
+	b.wire, b.plain = nil, nil
 }
 
 // receive reads the whole body of r, and inflates it if it can. A body in an
 // encoding that Pleat does not know, or that is broken, stays as it is: the
-// upstream will judge it. The error is always an *Error.
+// upstream will judge it. Where memory is short, the rest of the body is left
+// unread, to be relayed as a stream. The error is always an *Error.
 func (p *Proxy) receive(r *http.Request) (*received, error) {
 	if r.ContentLength > p.opts.MaxBody {
 		return nil, p.tooLarge()
 	}
 	wire, err := p.bodies.read(r.Body, r.ContentLength, p.opts.MaxBody)
+	if errors.Is(err, errNoMemory) {
+		return &received{wire: wire, plain: wire, short: true, rest: r.Body}, nil
+	}
 	if err != nil {
 		return nil, p.unreadable(r, err)
 	}
@@ -40,7 +55,7 @@ func (p *Proxy) receive(r *http.Request) (*received, error) {
 		wire.release()
 		return nil, p.tooLarge()
 	case err != nil:
-		return &received{wire: wire, plain: wire}, nil
+		return &received{wire: wire, plain: wire, short: errors.Is(err, errNoMemory)}, nil
 	}
 	return &received{wire: wire, plain: plain, encoding: encoding}, nil
 }
@@ -61,7 +76,11 @@ func (p *Proxy) inflate(wire *buffer, encoding string) (*buffer, error) {
 		return nil, err
 	}
 	defer decoder.Close()
-	return p.bodies.read(decoder, 4*int64(len(wire.data)), p.opts.MaxBody)
+	plain, err := p.bodies.read(decoder, 4*int64(len(wire.data)), p.opts.MaxBody)
+	if errors.Is(err, errNoMemory) {
+		plain.release()
+	}
+	return plain, err
 }
 
 func (p *Proxy) tooLarge() *Error {

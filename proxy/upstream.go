@@ -115,23 +115,11 @@ func (p *Proxy) rewriteChat(pr *httputil.ProxyRequest) {
 	p.rewriteRest(pr)
 	out, c := pr.Out, exchangeOf(pr.In.Context()).chat
 
-	// Body and GetBody fail only for a buffer that was given back, which the
-	// handler holds as long as this request is sent.
-	out.Body, _ = c.payload.open()
-	out.GetBody = c.payload.open
-	out.ContentLength = int64(len(c.payload.data))
-	out.TransferEncoding = nil
-	switch {
-	case len(out.Trailer) > 0:
-		out.ContentLength = -1 // only a chunked body has trailers
-	case out.ContentLength == 0:
-		out.Body, out.GetBody = http.NoBody, nil
+	c.attach(out)
+	if c.payload.rest != nil {
+		c.letGo() // what was read is freed as it is sent
 	}
-	out.Header.Del("Content-Length")
-	out.Header.Del("Expect") // the client sent its body: nothing to wait for
-	if c.payload.changed {
-		out.Header.Del("Content-Encoding")
-	}
+	out.Header.Del("Expect") // the client sends its body: nothing to wait for
 	if accepted := out.Header["Accept-Encoding"]; len(accepted) > 0 && !c.signed {
 		out.Header.Set("Accept-Encoding", narrowEncodings(accepted))
 	}
@@ -161,6 +149,7 @@ func (p *Proxy) chatResponded(res *http.Response) error {
 	}
 	c := exchangeOf(res.Request.Context()).chat
 	p.responded(res, c)
+	c.letGo()
 	c.describe(res.Header)
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		c.tap = newTap(res, &p.codecs)
