@@ -85,6 +85,23 @@ func TestMergeIsTheDefinition(t *testing.T) {
 	}
 }
 
+// What is remembered of one piece is never taken for another: of a piece and the
+// same with a NUL more, in particular, whose bytes in a key differ in nothing.
+func TestMemoTellsPiecesApart(t *testing.T) {
+	table := tables(t)[DefaultEncoding]
+	w := new(workspace)
+	for _, piece := range pieces(rand.New(rand.NewPCG(9, 10)), 3000, maxMemo-1) {
+		for _, piece := range [][]byte{piece, append(piece, 0), piece, append(piece, 'x', 'y')[:len(piece)]} {
+			for _, text := range [][]byte{piece, append(slices.Clone(piece), "and what comes after it"...)} {
+				want := w.scan.merge(table, piece)
+				if got := w.memo.merge(&w.scan, table, text, 0, len(piece)); got != want {
+					t.Fatalf("%d tokens, want %d, of %q", got, want, piece)
+				}
+			}
+		}
+	}
+}
+
 // Windows of whatever size give the tokens of the whole, or say that they
 // cannot; of the size that is used, they can.
 func TestWindowsAreExact(t *testing.T) {

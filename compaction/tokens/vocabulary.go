@@ -100,7 +100,7 @@ func (v *vocabulary) count(text []byte) int {
 		switch {
 		case v.table.rank(text, i, end) != none:
 			n++
-		case end-i <= maxMiddle:
+		case end-i <= maxMemo:
 			n += w.memo.merge(&w.scan, v.table, text, i, end)
 		case end-i <= maxScan:
 			n += w.scan.merge(v.table, text[i:end])
