@@ -16,6 +16,9 @@ type Config struct {
 	Upstream      *url.URL
 
 	Trigger     compaction.Trigger
+	Scope       string
+	KeepFirst   int
+	ToolResults ToolResultsConfig
 	TokensCache int
 	Models      []modelRule
 	Windows     WindowsConfig
@@ -40,6 +43,13 @@ type SummarizerConfig struct {
 	Memory             int64
 	Share              float64 // 0 to 1
 	Retries            int
+}
+
+// ToolResultsConfig holds tool_results and the options named tool_results_….
+type ToolResultsConfig struct {
+	What   string // keep or shorten
+	Keep   int    // steps
+	Exempt []string
 }
 
 // WindowsConfig holds the options about what is known of models' windows.

@@ -101,7 +101,8 @@ func TestConfigFlagBeatsVariable(t *testing.T) {
 // samples holds, for each option, a value that is not its default.
 var samples = map[string]string{
 	"listen": "127.0.0.1:9001", "admin": "[::1]:9002", "upstream": "http://gpu:8000/v1",
-	"trigger": "50%", "tokens.cache": "5000",
+	"trigger": "50%", "tokens.cache": "5000", "scope": "steps", "keep_first": "1",
+	"tool_results": "shorten", "tool_results_keep": "3", "tool_results_exempt": "read_plan, list_files",
 	"upstream_metadata": "on", "upstream_metadata_key": "sk-2", "upstream_metadata_key_file": "FILE",
 	"catalogue": "https://catalogue.example/models.json", "catalogue_cache": "/var/cache/pleat/catalogue",
 	"summarizer.models": "small, same", "summarizer.upstream": "http://gpu:8001/v1",

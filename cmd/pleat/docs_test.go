@@ -20,7 +20,7 @@ Pleat runs without any configuration. Every option below is
 
 - a key of a YAML file, named with ` + "`--config FILE` or `PLEAT_CONFIG`" + `: ` + "`summarizer.models`" + ` is ` + "`models`" + `
   below ` + "`summarizer`" + `, or the dotted key itself;
-- a flag of ` + "`pleat serve` and `pleat check`" + `: the key with ` + "`-` for `.` and `_`, such as `--summarizer-models`" + `;
+- a flag of ` + "`pleat serve`, `check`, `explain` and `models`" + `: the key with ` + "`-` for `.` and `_`, such as `--summarizer-models`" + `;
 - an environment variable: ` + "`PLEAT_`" + ` and the key in capitals with ` + "`_` for `.`, such as `PLEAT_SUMMARIZER_MODELS`" + `.
 
 Flags win over variables, variables over the file, the file over the defaults. In flags and variables the

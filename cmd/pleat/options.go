@@ -63,10 +63,24 @@ func addressRows(c *Config) []option {
 }
 
 func foldingRows(c *Config) []option {
+	r := &c.ToolResults
 	return []option{
 		{"trigger", trigger(&c.Trigger), "auto",
 			"history tokens above which old turns are folded; auto is a sixteenth of the model's window, " +
 				"from 1024 to 8192, and half of what is free of it for agents"},
+		{"scope", choice(&c.Scope, "auto", "turns", "steps"), "auto",
+			"what may be folded: completed turns; with steps also completed steps of the turn under way (a long run of an agent); " +
+				"with auto these only once a request passes 70% of its window"},
+		{"keep_first", count(&c.KeepFirst, "messages", 0, 100), "0",
+			"user messages at the beginning of a conversation that always stay as they are, in front of the fold; " +
+				"1 keeps an agent's task in its own words"},
+		{"tool_results", choice(&r.What, "keep", "shorten"), "keep",
+			"what becomes of old tool results: shorten sends the first and last lines of those above 1 KiB, in batches, and folds later for it"},
+		{"tool_results_keep", count(&r.Keep, "steps", 1, 1000), "10",
+			"steps (an assistant's message and the results that answer it), the newest ones, whose results stay whole, " +
+				"and steps to a batch; only with tool_results: shorten"},
+		{"tool_results_exempt", names(&r.Exempt, "names of tools, as requests declare them"), "",
+			"tools whose results always stay whole; only with tool_results: shorten"},
 		{"tokens.cache", count(&c.TokensCache, "messages", 1000, 10_000_000), "100000",
 			"messages whose token count is remembered, so that a turn costs only its new messages"},
 		{"models", modelRules(&c.Models), "",

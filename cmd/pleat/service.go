@@ -91,11 +91,18 @@ func newCompactor(
 // parts that it works with.
 func compactionOptions(c *Config) compaction.Options {
 	return compaction.Options{
-		Trigger: c.Trigger, CountCache: c.TokensCache,
-		Models: c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
+		Trigger: c.Trigger, Scope: compaction.Scope(c.Scope), KeepFirst: c.KeepFirst, ToolResults: toolResults(c),
+		CountCache: c.TokensCache,
+		Models:     c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
 		Workers: c.Summarizer.Workers, Queue: c.Summarizer.Queue, JobBytes: c.Summarizer.Memory,
 		FoldLife: c.Store.FoldTTL, CounterLife: c.Store.SessionTTL,
 	}
+}
+
+// toolResults is what the configuration says of old tool results.
+func toolResults(c *Config) compaction.ToolResults {
+	r := c.ToolResults
+	return compaction.ToolResults{Shorten: r.What == "shorten", Keep: r.Keep, Exempt: r.Exempt}
 }
 
 // summarizerOptions is what the configuration says of who writes summaries.
