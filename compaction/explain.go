@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pleat-proxy/pleat/compaction/tokens"
 	"github.com/pleat-proxy/pleat/compaction/window"
@@ -10,6 +11,7 @@ import (
 // Plans are the options that decide how a request is planned, without a store
 // and a summarizer.
 type Plans struct {
+	Model       string // in place of the one that the request names; empty: that one
 	Tokens      *tokens.Counter
 	Windows     *window.Resolver
 	Trigger     Trigger
@@ -36,9 +38,13 @@ type Explanation struct {
 	Turns    int
 	Steps    int
 
-	// Due says whether a fold would be asked for, Why why not.
-	Due bool
-	Why string
+	// Due says whether a fold would be asked for, Why why not. Retires is the
+	// tokens of the messages that it would stand in for, whether it is due or is
+	// not worth it; 0 where no fold could be made.
+	Due     bool
+	Why     string
+	Retires int
+	Fold    int // tokens of what stands in for them; 0 if none is due
 
 	// Body is the request as it would go out once the fold is there (and with
 	// old tool results shortened).
@@ -54,6 +60,8 @@ type Fate struct {
 	Step   int // from 1, counted through the conversation; 0 for what is no step
 	Tokens int
 	What   string // "sent", "folded", "shortened" or "stays" (covered by the fold and sent all the same)
+	Sent   int    // tokens that it is sent with; 0 if it is folded
+	Why    string // a few words
 }
 
 // Explain plans a request as a Compactor with an empty store would, and goes on
@@ -65,6 +73,9 @@ func (o Plans) Explain(body []byte, summary string) (Explanation, error) {
 		return Explanation{}, err
 	}
 	r.fingerprint()
+	if o.Model != "" {
+		r.model = o.Model
+	}
 	enc := o.Tokens.For(r.model)
 	cost := make([]int, len(r.messages))
 	for i := range cost {
@@ -77,13 +88,15 @@ func (o Plans) Explain(body []byte, summary string) (Explanation, error) {
 
 	e := Explanation{
 		Model: r.model, Encoding: enc.Name(), Exact: enc.Exact(), Window: v.limits, Reserved: v.output, Trigger: v.limit,
-		Received: v.received(), Fixed: v.extra, History: v.history(applied{}, v.h.done),
+		Received: v.received(), Fixed: v.extra, History: v.history(applied{}, v.span(applied{}).end),
 		Turns: len(v.h.turns), Steps: len(v.h.steps),
 	}
 	var f applied
 	d, why := v.next(f)
+	e.Retires = d.retires
 	if e.Due = why == gateNone; e.Due {
 		f = v.imagine(d.at, summary)
+		e.Fold = f.tokens
 	} else {
 		e.Why = string(why)
 	}
@@ -109,10 +122,7 @@ func (v *view) fates(f applied) []Fate {
 		m := &v.r.messages[i]
 		out[i] = Fate{
 			Index: i, Role: string(decoded(m.fields.role.in(v.r.body))), Chunk: chunks[i].String(),
-			Tokens: v.cost[i], What: "sent",
-		}
-		if _, ok := v.short[i]; ok {
-			out[i].What = "shortened"
+			Tokens: v.cost[i], What: "sent", Sent: v.cost[i], Why: "an instruction",
 		}
 	}
 	for n, t := range v.h.turns {
@@ -125,11 +135,40 @@ func (v *view) fates(f applied) []Fate {
 			out[v.h.msgs[p]].Step = n + 1
 		}
 	}
-	for p := range f.at.pos {
-		out[v.h.msgs[p]].What = "folded"
-	}
-	for _, p := range f.stays {
-		out[v.h.msgs[p]].What = "stays"
+	for p, i := range v.h.msgs {
+		out[i].What, out[i].Why = v.fate(f, p)
+		switch out[i].What {
+		case "folded":
+			out[i].Sent = 0
+		case "shortened":
+			out[i].Sent = v.short[i].tokens
+		}
 	}
 	return out
+}
+
+// fate says what becomes of the message at position p, and why.
+func (v *view) fate(f applied, p int) (what, why string) {
+	_, isShort := v.short[v.h.msgs[p]]
+	switch {
+	case slices.Contains(f.stays, p):
+		if slices.Contains(v.h.kept(v.r, f.at.pos, v.keep), p) {
+			return "stays", "one of the first user messages"
+		}
+		return "stays", "what the current turn was asked for"
+	case p < f.at.pos:
+		if p >= v.h.done {
+			return "folded", "a completed step of the current turn"
+		}
+		return "folded", "history before the newest part"
+	case isShort:
+		return "shortened", "an old tool result"
+	case p >= v.h.done:
+		return "sent", "the current turn"
+	case p >= v.h.foldable(v.r, false):
+		return "sent", "the newest completed turn"
+	case f.at.pos > 0:
+		return "sent", "the newest part of the history"
+	}
+	return "sent", "no fold is due"
 }

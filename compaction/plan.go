@@ -21,47 +21,63 @@ const (
 // due is a fold that a request calls for.
 type due struct {
 	at       boundary // where it is to end
+	retires  int      // tokens of messages that are sent no longer because of it; 0 where there is no place to end
 	overflow bool     // without it the request passes its window: neither cost nor hindsight count
+}
+
+// stretch is what a request has to fold: the history ends at position end, and
+// of it what stands before reach may go.
+type stretch struct {
+	end, reach int
+	near       bool // the request, as sent, nears the window
+	over       bool // or passes it
+}
+
+// span is the stretch of a request that is sent with fold f.
+func (v *view) span(f applied) stretch {
+	window, sent := float64(inputLimit(v.limits, v.output)), float64(v.sent(f))
+	s := stretch{near: window > 0 && sent > nearWindow*window, over: window > 0 && sent > window}
+	if v.scope == ScopeSteps || v.scope == ScopeAuto && s.near {
+		s.end, s.reach = v.h.newest(), v.h.foldable(v.r, true)
+	} else {
+		s.end, s.reach = v.h.done, v.h.foldable(v.r, false)
+	}
+	return s
 }
 
 // next decides whether a request that is sent with fold f is due a new one.
 func (v *view) next(f applied) (due, gate) {
-	window := float64(inputLimit(v.limits, v.output))
-	near := window > 0 && float64(v.sent(f)) > nearWindow*window
-	d := due{overflow: window > 0 && float64(v.sent(f)) > window}
-	end, reach := v.h.done, v.h.foldable(v.r, false)
-	if v.scope == ScopeSteps || v.scope == ScopeAuto && near {
-		end, reach = v.h.newest(), v.h.foldable(v.r, true)
-	}
-	if v.history(f, end) <= v.limit {
+	s := v.span(f)
+	d := due{overflow: s.over}
+	if v.history(f, s.end) <= v.limit {
 		return d, gateTrigger
 	}
 	var candidates []boundary
 	for _, b := range v.bounds {
-		if b.pos > f.at.pos && b.pos <= reach {
+		if b.pos > f.at.pos && b.pos <= s.reach {
 			candidates = append(candidates, b)
 		}
 	}
 	if len(candidates) == 0 {
 		return d, gateBoundary
 	}
-	cut, ok := v.validCut(candidates, v.cut(f, end, candidates))
+	cut, ok := v.validCut(candidates, v.cut(f, s.end, candidates))
 	if !ok {
 		return d, gateValid
 	}
 	d.at = candidates[cut]
-	retired := v.between(f.at.pos, d.at.pos)
+	d.retires = v.between(f.at.pos, d.at.pos)
 	for _, p := range v.stays(d.at.pos) {
 		if p >= f.at.pos {
-			retired -= v.between(p, p+1)
+			d.retires -= v.between(p, p+1)
 		}
 	}
 	switch {
-	case near && retired > 0:
+	case s.near && d.retires > 0:
 		return d, gateNone
-	case retired < v.limit/4:
+	case d.retires < v.limit/4:
 		return d, gateQuarter
-	case retired < (v.sent(f)-v.extra)/5:
+	case d.retires < (v.sent(f)-v.extra)/5:
 		return d, gateFifth
 	}
 	return d, gateNone

@@ -74,6 +74,7 @@ func newRoot(environ []string) *cobra.Command {
 		serveCommand(environ),
 		checkCommand(environ),
 		countCommand(environ),
+		explainCommand(environ),
 		modelsCommand(environ),
 		demoCommand(environ),
 		versionCommand(),
