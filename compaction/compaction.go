@@ -63,7 +63,7 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Session = session(req, r, p.opening)
 
 	enc := c.opt.Tokens.For(r.model)
-	p.view = look(r, enc, c.opt.Windows.Lookup(r.model), c.policy(), c.costs(r, enc),
+	p.view = look(r, enc, c.opt.Windows.LookupFor(req.Tenant, r.model), c.policy(), c.costs(r, enc),
 		func(text string) int { return c.count(enc, text) })
 	p.TokensReceived = p.view.received()
 	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
@@ -71,7 +71,11 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 		p.Status, p.view = Bypassed, nil
 		return p, nil
 	}
-	return p, c.fold(ctx, p)
+	err = c.fold(ctx, p)
+	if err == nil {
+		c.guard(ctx, p)
+	}
+	return p, err
 }
 
 // fold shortens what is to be shortened, puts the newest fold in its place and
@@ -178,21 +182,23 @@ func (c *Compactor) Responded(p *Plan, status int, header http.Header) {
 }
 
 // order has the fold made that is due, unless the conversation rests, or
-// hindsight says that it would be wasted.
-func (c *Compactor) order(p *Plan) {
+// hindsight says that it would be wasted. The channel is closed when the
+// conversation's job has ended, this one or one that was there before; it is nil
+// if there is none.
+func (c *Compactor) order(p *Plan) <-chan struct{} {
 	v, d, tenant, session := p.view, p.due, p.request.Tenant, ""
 	if p.opening != "" {
 		session = digest("hindsight", p.Session, p.opening)
 	}
 	bounds := slices.DeleteFunc(slices.Clone(v.bounds), func(b boundary) bool { return b.pos <= p.fold.at.pos })
 	if c.gates.resting(p.space, bounds) {
-		return
+		return nil
 	}
 	if c.hindsight.wait(tenant, d.overflow, func() traces { return v.traces(p.space, session) }) > 0 {
-		return
+		return nil
 	}
 	list := v.sources(p.fold, d.at.pos)
-	c.flight.submit(order{
+	return c.flight.submit(order{
 		tenant: tenant, space: p.space, bounds: bounds, cut: d.at, caller: p.request.Caller,
 		size:     int64(v.copies(list)),
 		tokens:   c.estimate(v, p.fold, d.at),

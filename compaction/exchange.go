@@ -43,11 +43,12 @@ type Status string
 
 // The values of Status.
 const (
-	Verbatim Status = "verbatim" // sent as it came: short, or not understood
-	Folded   Status = "folded"   // a fold stands in for old turns, or old tool results are shortened
-	Pending  Status = "pending"  // above the trigger, no fold there yet
-	Bypassed Status = "bypassed" // sent as it came: the client asked for it
-	Degraded Status = "degraded" // sent as it came: something of Pleat's own failed
+	Verbatim  Status = "verbatim"  // sent as it came: short, or not understood
+	Folded    Status = "folded"    // a fold stands in for old turns, or old tool results are shortened
+	Pending   Status = "pending"   // above the trigger, no fold there yet
+	Bypassed  Status = "bypassed"  // sent as it came: the client asked for it
+	Recovered Status = "recovered" // refused as too long, made shorter and sent again
+	Degraded  Status = "degraded"  // sent as it came: something of Pleat's own failed
 )
 
 // Plan is what to send for a request, and what to say of it.
@@ -62,10 +63,12 @@ type Plan struct {
 	Stream   bool   // the client asked for an event stream
 	Messages int    // messages received
 
-	FoldedMessages int  // messages that are not sent because a fold stands in for them
-	TokensReceived int  // tokens of the input as the client sent it
-	TokensSent     int  // tokens of the input as planned
-	Estimated      bool // the two counts are estimates: no exact tokenizer for the model
+	FoldedMessages int       // messages that are not sent because a fold stands in for them
+	TokensReceived int       // tokens of the input as the client sent it
+	TokensSent     int       // tokens of the input as planned
+	Prevented      bool      // it would have exceeded its window, and was made to fit before it was sent
+	Attempts       []Attempt // what was done to make it fit
+	Estimated      bool      // the two counts are estimates: no exact tokenizer for the model
 
 	request Request
 	opening string  // how the conversation opens, hashed; empty if it has no user message

@@ -20,8 +20,8 @@ type flight struct {
 
 	mu     sync.Mutex // protects what follows, and sending on queue
 	closed bool
-	busy   map[string]bool // where jobs that wait or run are to end: space and key
-	queued int             // places in queue that are taken or promised
+	busy   map[string]chan struct{} // by where jobs that wait or run are to end, space and key; closed when they do
+	queued int                      // places in queue that are taken or promised
 	bytes  int64
 	idle   chan struct{} // closed while nothing waits or runs
 }
@@ -40,7 +40,7 @@ type order struct {
 }
 
 func newFlight(c *Compactor) *flight {
-	f := &flight{c: c, queue: make(chan *job, c.opt.Queue), busy: map[string]bool{}, idle: make(chan struct{})}
+	f := &flight{c: c, queue: make(chan *job, c.opt.Queue), busy: map[string]chan struct{}{}, idle: make(chan struct{})}
 	close(f.idle)
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(context.Background())
@@ -60,10 +60,12 @@ func newFlight(c *Compactor) *flight {
 
 // submit queues a job, or drops it: the client's next request makes it again.
 // A job of the same conversation that waits or runs already is one that ends at
-// a boundary of this request.
-func (f *flight) submit(o order) {
-	if !f.reserve(o) {
-		return
+// a boundary of this request. The channel is closed when the job, or that one,
+// has ended; it is nil if there is none.
+func (f *flight) submit(o order) <-chan struct{} {
+	done, mine := f.reserve(o)
+	if !mine {
+		return done
 	}
 	j := o.prepare()
 	j.order = o
@@ -78,19 +80,21 @@ func (f *flight) submit(o order) {
 		f.c.opt.Observer.JobDropped("closing")
 		f.queued--
 		f.free(j)
-		return
+		return nil
 	}
 	f.queue <- j // there is room: it was promised
 	f.c.opt.Observer.QueueDepth(f.queued)
+	return done
 }
 
-// reserve takes a place in the queue and the bytes that the job will hold.
-func (f *flight) reserve(o order) bool {
+// reserve takes a place in the queue and the bytes that the job will hold. If it
+// is not mine, done is another job's of the conversation, or nil.
+func (f *flight) reserve(o order) (done chan struct{}, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range o.bounds {
-		if f.busy[o.space+b.key] {
-			return false
+		if done := f.busy[o.space+b.key]; done != nil {
+			return done, false
 		}
 	}
 	dropped := ""
@@ -102,19 +106,20 @@ func (f *flight) reserve(o order) bool {
 	case f.bytes+o.size > f.c.opt.JobBytes:
 		dropped = "memory"
 	case !f.c.gates.promise(o.tenant, o.tokens, o.overflow):
-		return false
+		return nil, false
 	}
 	if dropped != "" {
 		f.c.opt.Observer.JobDropped(dropped)
-		return false
+		return nil, false
 	}
 	if len(f.busy) == 0 {
 		f.idle = make(chan struct{})
 	}
-	f.busy[o.space+o.cut.key] = true
+	done = make(chan struct{})
+	f.busy[o.space+o.cut.key] = done
 	f.queued++
 	f.bytes += o.size
-	return true
+	return done, true
 }
 
 // free gives back what reserve took, but for the place in the queue.
@@ -123,6 +128,7 @@ func (f *flight) free(j *job) {
 	j.caller.Store(nil)
 	f.c.gates.settle(j.tenant, j.tokens)
 	f.bytes -= j.size
+	close(f.busy[j.space+j.cut.key])
 	delete(f.busy, j.space+j.cut.key)
 	if len(f.busy) == 0 {
 		close(f.idle)

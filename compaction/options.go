@@ -37,6 +37,10 @@ type Options struct {
 	Queue    int           // jobs that may wait (256)
 	JobBytes int64         // that all waiting and running jobs may hold (64 MiB)
 
+	Overflow     OverflowPolicy // about requests that exceed their window (recover)
+	OverflowWait time.Duration  // that such a request waits for a fold at the most (20 s)
+	LearnedLife  time.Duration  // of a limit that an upstream stated (24 h)
+
 	StoreTimeout time.Duration // of the one question to the store that a request waits for (100 ms)
 
 	FoldLife    time.Duration // of a fold that is not used (30 days)
@@ -52,6 +56,10 @@ func (o *Options) validate() error {
 		return errors.New("compaction: Store, Tokens, Windows, Summarizer, Observer and Log must be given")
 	case !slices.Contains([]Scope{"", ScopeAuto, ScopeTurns, ScopeSteps}, o.Scope):
 		return fmt.Errorf("compaction: Scope is %q, not auto, turns or steps", o.Scope)
+	case !o.Overflow.valid():
+		return fmt.Errorf("compaction: Overflow is %q, not recover, report or forward", o.Overflow)
+	case o.OverflowWait < 0, o.LearnedLife < 0:
+		return errors.New("compaction: a time is negative")
 	case o.Share < 0 || o.Share > 1:
 		return fmt.Errorf("compaction: Share is %g, not between 0 and 1", o.Share)
 	case o.Workers < 0, o.Queue < 0, o.JobBytes < 0, o.CountCache < 0, o.Timeout < 0, o.FoldLife < 0, o.CounterLife < 0,
@@ -59,6 +67,9 @@ func (o *Options) validate() error {
 		return errors.New("compaction: a bound is negative")
 	}
 	orDefault(&o.Share, 0.5)
+	orDefault(&o.Overflow, OverflowRecover)
+	orDefault(&o.OverflowWait, overflowWait)
+	orDefault(&o.LearnedLife, learnedLife)
 	orDefault(&o.Timeout, time.Minute)
 	orDefault(&o.StoreTimeout, 100*time.Millisecond)
 	orDefault(&o.Workers, 4)

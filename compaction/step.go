@@ -122,6 +122,12 @@ func (h *history) foldable(r *request, inTurn bool) int {
 	if newest := h.newest(); inTurn && newest > h.done {
 		limit = newest
 	}
+	return h.cleanUntil(r, limit)
+}
+
+// cleanUntil is the last step's end up to limit that no message stands before
+// which a transcript cannot carry.
+func (h *history) cleanUntil(r *request, limit int) int {
 	for p := range limit {
 		if m := &r.messages[h.msgs[p]]; m.opaque || m.role == roleOther {
 			limit = p

@@ -46,14 +46,7 @@ func look(
 		v.byChunk[c] += v.cost[i]
 	}
 	v.shorten(count)
-	v.sum = make([]int, len(v.h.msgs)+1)
-	for pos, i := range v.h.msgs {
-		c := cost[i]
-		if s, ok := v.short[i]; ok {
-			c = s.tokens
-		}
-		v.sum[pos+1] = v.sum[pos] + c
-	}
+	v.addUp()
 	v.bounds = v.h.boundaries(r, v.h.foldable(r, p.scope != ScopeTurns))
 	v.output = reservedOutput(limits, r.maxOutput)
 	v.limit = p.trigger.limit(limits, demand{
@@ -62,6 +55,18 @@ func look(
 		tools:    r.hasTools,
 	})
 	return v
+}
+
+// addUp sums the tokens of the unpinned messages as they are sent.
+func (v *view) addUp() {
+	v.sum = make([]int, len(v.h.msgs)+1)
+	for pos, i := range v.h.msgs {
+		c := v.cost[i]
+		if s, ok := v.short[i]; ok {
+			c = s.tokens
+		}
+		v.sum[pos+1] = v.sum[pos] + c
+	}
 }
 
 // received is the tokens of the whole input as the client sent it.
