@@ -52,7 +52,7 @@ func (a asker) run(ctx context.Context, r *window.Resolver, log *slog.Logger) {
 		if ctx.Err() != nil {
 			return
 		}
-		if _, refused := errors.AsType[refusal](err); refused {
+		if _, refused := errors.AsType[refusalError](err); refused {
 			log.Warn("the upstream does not tell its models' windows", "cause", err)
 			return
 		}
@@ -65,10 +65,10 @@ func (a asker) run(ctx context.Context, r *window.Resolver, log *slog.Logger) {
 	}
 }
 
-// refusal is an answer that asking again will not change.
-type refusal string
+// refusalError is an answer that asking again will not change.
+type refusalError string
 
-func (r refusal) Error() string { return string(r) }
+func (r refusalError) Error() string { return string(r) }
 
 // ask asks for the list of models, and where that is known to hold no windows
 // for what the server tells elsewhere.
@@ -79,7 +79,7 @@ func (a asker) ask(ctx context.Context) ([]window.ModelInfo, error) {
 	}
 	list, server, err := window.ParseModels(data)
 	if err != nil {
-		return nil, refusal(err.Error())
+		return nil, refusalError(err.Error())
 	}
 	var more []window.ModelInfo
 	switch server {
@@ -91,7 +91,7 @@ func (a asker) ask(ctx context.Context) ([]window.ModelInfo, error) {
 		more, err = a.loaded(ctx)
 	case window.ServerOther:
 	}
-	if _, refused := errors.AsType[refusal](err); refused {
+	if _, refused := errors.AsType[refusalError](err); refused {
 		err = nil // an older server without that path
 	}
 	return append(list, more...), err
@@ -118,7 +118,7 @@ func (a asker) loaded(ctx context.Context) ([]window.ModelInfo, error) {
 // told makes an answer that cannot be read one that need not be asked for again.
 func told(list []window.ModelInfo, err error) ([]window.ModelInfo, error) {
 	if err != nil {
-		return nil, refusal(err.Error())
+		return nil, refusalError(err.Error())
 	}
 	return list, nil
 }
@@ -184,11 +184,11 @@ func (a asker) send(ctx context.Context, method string, u *url.URL, body []byte)
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500:
 		return nil, fmt.Errorf("%s to %s %s", res.Status, method, u.Path)
 	case res.StatusCode != http.StatusOK:
-		return nil, refusal(fmt.Sprintf("%s to %s %s", res.Status, method, u.Path))
+		return nil, refusalError(fmt.Sprintf("%s to %s %s", res.Status, method, u.Path))
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err == nil && len(data) > maxAnswer {
-		err = refusal("an answer of more than " + spellSize(maxAnswer))
+		err = refusalError("an answer of more than " + spellSize(maxAnswer))
 	}
 	return data, err
 }

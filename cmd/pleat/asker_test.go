@@ -22,7 +22,7 @@ import (
 // apiServer plays a server: answers by method and path, 404 for all else.
 type apiServer struct {
 	answers map[string]string // "GET /v1/models": body, or a status alone
-	opens   time.Time // 503 before
+	opens   time.Time         // 503 before
 	asked   []string
 	keys    []string
 }
@@ -187,6 +187,16 @@ func TestRefusalIsTaken(t *testing.T) {
 	}
 }
 
+// soon waits for what a running Pleat should do of itself.
+func soon(t *testing.T, event <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-event:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not come")
+	}
+}
+
 // TestServeAsksWithTheOperatorsKeyAlone runs Pleat: its question comes once,
 // before and beside a client's request, and never with that client's key.
 func TestServeAsksWithTheOperatorsKeyAlone(t *testing.T) {
@@ -208,7 +218,7 @@ func TestServeAsksWithTheOperatorsKeyAlone(t *testing.T) {
 	}))
 	defer s.Close()
 	p := startPleat(t, s.URL+"/v1", "--upstream-metadata=on", "--upstream-metadata-key=sk-operator")
-	<-asked
+	soon(t, asked)
 	req := newRequest(t, http.MethodPost, p.url("/v1/chat/completions"), strings.NewReader(chatBody))
 	req.Header.Set("Authorization", "Bearer sk-client")
 	if res := p.do(t, req); res.StatusCode != http.StatusOK {
@@ -246,7 +256,7 @@ func TestServeStopsWhileAsking(t *testing.T) {
 	}))
 	defer s.Close()
 	p := startPleat(t, s.URL+"/v1", "--upstream-metadata=on")
-	<-reached
+	soon(t, reached)
 	p.stopAndWait()
 }
 

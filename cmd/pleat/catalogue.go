@@ -88,7 +88,7 @@ func (k *catalogueKeeper) run(ctx context.Context) {
 		default:
 			k.complain(err)
 			wait, retry = retry, min(2*retry, catalogueLife)
-			if _, wrong := errors.AsType[wrongCatalogue](err); wrong {
+			if _, wrong := errors.AsType[catalogueError](err); wrong {
 				wait, retry = catalogueLife, catalogueRetry // it was fetched, whatever it is
 			}
 		}
@@ -185,13 +185,13 @@ func (k *catalogueKeeper) confirm(now time.Time) error {
 	return nil
 }
 
-// wrongCatalogue is a catalogue that arrived and is of no use.
-type wrongCatalogue struct{ error }
+// catalogueError is a catalogue that arrived and is of no use.
+type catalogueError struct{ error }
 
 // replace uses a new catalogue if it is good, and keeps it on disk.
 func (k *catalogueKeeper) replace(kept keptCatalogue) error {
 	if err := k.take(kept); err != nil {
-		return wrongCatalogue{err}
+		return catalogueError{err}
 	}
 	k.soothe()
 	k.log.Info("a new catalogue is in use", "models", k.kept.models)

@@ -99,6 +99,10 @@ func TestCatalogueIsFetchedOnceADay(t *testing.T) {
 		expectWindow(t, r, "after a restart", 1000)
 		during(k, 46*time.Hour)
 		expectWindow(t, r, "confirmed", 1000)
+
+		// So does one after the catalogue was confirmed: the day begins anew then.
+		k, r, _ = keeperOf(t, catalogueURL, cache, o)
+		k.restore()
 		during(k, 3*time.Hour)
 		expectWindow(t, r, "replaced", 2000)
 		if want := []string{"0s", `24h "v1"`, `48h "v1"`}; !slices.Equal(o.asked, want) {
@@ -189,6 +193,9 @@ func TestCatalogueFileIsFollowed(t *testing.T) {
 		expectWindow(t, r, "corrupt", 20000)
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 			t.Errorf("%d warnings, want 1:\n%s", n, log)
+		}
+		if n := strings.Count(log.String(), "a new catalogue"); n != 2 {
+			t.Errorf("it was read %d times, want 2:\n%s", n, log)
 		}
 
 		k, r, log = keeperOf(t, path, cache, nil) // a restart meets the corrupt file
@@ -285,5 +292,24 @@ func TestCacheIsWrittenWhole(t *testing.T) {
 	kept, err := c.load(catalogueURL)
 	if err != nil || kept.ETag != `"x"` || string(kept.data) != catalogueOf(1000) {
 		t.Errorf("%+v, %v", kept, err)
+	}
+}
+
+// TestServeWithAWrongCatalogue: it never stops Pleat, and the log says so.
+func TestServeWithAWrongCatalogue(t *testing.T) {
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong.json")
+	if err := os.WriteFile(wrong, []byte("no catalogue"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, catalogue := range []string{wrong, dir, filepath.Join(dir, "absent.json"), "http://127.0.0.1:1/refused.json"} {
+		p := startPleat(t, jsonUpstream(t), "--catalogue="+catalogue, "--catalogue-cache="+filepath.Join(dir, "kept"))
+		if res := p.postChat(t, chatBody); res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", catalogue, res.Status)
+		}
+		p.stopAndWait()
+		if !isURL(catalogue) && !strings.Contains(p.log.String(), "the catalogue cannot be used") { // a fetch may come later
+			t.Errorf("%s: the log does not say so:\n%s", catalogue, p.log)
+		}
 	}
 }

@@ -34,7 +34,11 @@ func TestCountGolden(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatal(err, stderr)
 	}
-	golden(t, "testdata/count.request.txt", stdout)
+	asJSON, _, err := runCount(t, countedRequest, nil, "--json", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/count.request.txt", "$ pleat count -\n"+stdout+"\n$ pleat count --json -\n"+asJSON)
 }
 
 // TestCountText: the counts of the words are those that tiktoken's own
@@ -63,23 +67,16 @@ func TestCountText(t *testing.T) {
 
 // counted is what programs read.
 type counted struct {
-	Kind     string
-	Tokens   int
-	Encoding string
-	Exact    bool
-	Model    string
-	Chunks   map[string]int
-	Format   int `json:"response_format"`
-	Reply    int
-	Tools    []struct {
-		Name   string
-		Tokens int
-	}
-	Messages []struct {
-		Index       int
-		Role, Chunk string
-		Tokens      int
-	}
+	Kind     string         `json:"kind"`
+	Tokens   int            `json:"tokens"`
+	Encoding string         `json:"encoding"`
+	Exact    bool           `json:"exact"`
+	Model    string         `json:"model"`
+	Chunks   map[string]int `json:"chunks"`
+	Format   int            `json:"response_format"`
+	Reply    int            `json:"reply"`
+	Tools    []toolJSON     `json:"tools"`
+	Messages []messageJSON  `json:"messages"`
 }
 
 func countJSONOf(t *testing.T, in string, args ...string) counted {

@@ -56,6 +56,11 @@ models:
     same_as: gpt-4o
 ` + "```" + `
 
+| key | type | allowed | meaning |
+|---|---|---|---|
+`
+
+const docWindows = `
 The window of a model is what the first of these says of it: these rules; the upstream's own list of
 models (` + "`upstream_metadata`" + `); the file that ` + "`catalogue`" + ` names; the built-in catalogue. ` + "`pleat models NAME`" + ` prints what
 each of them says. Of a model that none knows the window is unknown, and folds are made above 8192 tokens of history.
@@ -68,8 +73,11 @@ models:
     total: 4096
 ` + "```" + `
 
-| key | type | allowed | meaning |
-|---|---|---|---|
+LiteLLM's own catalogue, which many keep up to date:
+
+` + "```yaml" + `
+catalogue: https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json
+` + "```" + `
 `
 
 // configurationDoc renders the option table.
@@ -86,6 +94,7 @@ func configurationDoc() string {
 	for _, f := range modelFields(new(modelRule)) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.key, typeWithUnit(f.kind), f.kind.allowed, f.help)
 	}
+	b.WriteString(docWindows)
 	return b.String()
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func addHelp(root *cobra.Command) {
 // addConfigFlags gives a command its own flags and those of all options, and
 // help that shows them by group.
 func addConfigFlags(cmd *cobra.Command, own ...flagGroup) {
-	groups := append(own, flagGroups()...)
+	groups := slices.Concat(own, flagGroups())
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.flags)
 	}

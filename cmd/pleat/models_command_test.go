@@ -55,6 +55,8 @@ func TestModelsGolden(t *testing.T) {
 	for _, name := range []string{"gpt-4o", "gpt-4.1", "prod-eu", "azure/gpt-5", "llama3.1:8b-instruct-q4_K_M", "nobody's"} {
 		all.WriteString("$ pleat models " + name + "\n" + runModels(t, append(world, name)...) + "\n")
 	}
+	all.WriteString("$ pleat models --json gpt-4o\n" + runModels(t, append(world, "--json", "gpt-4o")...) + "\n")
+	all.WriteString("$ pleat models --json\n" + runModels(t, append(world, "--json")...) + "\n")
 	catalogue := world[3]
 	all.WriteString("$ pleat models\n" + strings.ReplaceAll(runModels(t, world...), catalogue, "models.json"))
 	all.WriteString("\n# Without any configuration\n$ pleat models\n" + runModels(t))
@@ -63,16 +65,13 @@ func TestModelsGolden(t *testing.T) {
 
 func TestModelsJSON(t *testing.T) {
 	world := append(modelsWorld(t), "--json")
-	type limits struct {
-		Input, Output, Total *int
-		Source               *string
-	}
 	var got struct {
-		limits
+		limitsJSON
 
-		Model, Encoding string
-		Exact           bool
-		Sources         []limits
+		Model    string       `json:"model"`
+		Encoding string       `json:"encoding"`
+		Exact    bool         `json:"exact"`
+		Sources  []limitsJSON `json:"sources"`
 	}
 	if err := json.Unmarshal([]byte(runModels(t, append(world, "gpt-4o")...)), &got); err != nil {
 		t.Fatal(err)
@@ -98,12 +97,8 @@ func TestModelsJSON(t *testing.T) {
 	}
 
 	var summary struct {
-		Rules []struct {
-			Pattern string
-			Total   *int
-			SameAs  *string `json:"same_as"`
-		}
-		Names map[string]int
+		Rules []ruleJSON     `json:"rules"`
+		Names map[string]int `json:"names"`
 	}
 	if err := json.Unmarshal([]byte(runModels(t, world...)), &summary); err != nil {
 		t.Fatal(err)

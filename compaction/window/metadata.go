@@ -125,7 +125,10 @@ func listedModels(data []byte) ([]json.RawMessage, error) {
 	if json.Unmarshal(data, &bare) == nil && bare != nil {
 		return bare, nil
 	}
-	var list struct{ Data, Models []json.RawMessage }
+	var list struct {
+		Data   []json.RawMessage `json:"data"`
+		Models []json.RawMessage `json:"models"`
+	}
 	if json.Unmarshal(data, &list) != nil || list.Data == nil && list.Models == nil {
 		return nil, errors.New("window: this is no list of models")
 	}

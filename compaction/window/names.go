@@ -33,9 +33,6 @@ var (
 
 	// pointed is Fireworks' way to write a point: "llama-v3p1", "qwen3p7".
 	pointed = regexp.MustCompile(`(?:-v)?(\d)p(\d)\b`)
-
-	// spelling is what remains of the ways to write a version.
-	spelling = strings.NewReplacer(".", "-", "@", "-", "_", "-", "gpt-35-", "gpt-3-5-", "meta-llama-3", "llama-3")
 )
 
 // forms returns the names under which the model may be known: those that mean
@@ -103,5 +100,11 @@ func trimmed(name string) string { return strings.ToLower(strings.TrimSpace(name
 // llama-v3p1 (Fireworks).
 func spell(name string) string {
 	name = glued.ReplaceAllString(pointed.ReplaceAllString(name, "-$1.$2"), "$1-$2")
-	return spelling.Replace(name)
+	name = strings.Map(func(r rune) rune {
+		if r == '.' || r == '@' || r == '_' {
+			return '-'
+		}
+		return r
+	}, name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "gpt-35-", "gpt-3-5-"), "meta-llama-3", "llama-3")
 }
