@@ -61,9 +61,10 @@ models:
 `
 
 const docWindows = `
-The window of a model is what the first of these says of it: these rules; the upstream's own list of
-models (` + "`upstream_metadata`" + `); the file that ` + "`catalogue`" + ` names; the built-in catalogue. ` + "`pleat models NAME`" + ` prints what
-each of them says. Of a model that none knows the window is unknown, and folds are made above 8192 tokens of history.
+The window of a model is what the first of these says of it: these rules; an overflow error of the upstream (for
+the tenant who met it, for a while); the upstream's own list of models (` + "`upstream_metadata`" + `); the file that ` + "`catalogue`" + `
+names; the built-in catalogue. ` + "`pleat models NAME`" + ` prints what each of them says, but for what a running Pleat has
+learned from errors. Of a model that none knows the window is unknown, and folds are made above 8192 tokens of history.
 Some servers run a model with less than it could do and cut long prompts without a word: Ollama does, unless the model
 was made with ` + "`num_ctx`" + `. There, say what the window is:
 
