@@ -34,7 +34,6 @@ func networkCause(err error) string {
 	var (
 		dns   *net.DNSError
 		op    *net.OpError
-		call  *os.SyscallError
 		errno syscall.Errno
 	)
 	switch {
@@ -42,8 +41,8 @@ func networkCause(err error) string {
 		return dns.Error()
 	case !errors.As(err, &errno):
 		return ""
-	case errors.As(err, &op) && (errors.As(op.Err, &call) || op.Err == error(errno)):
-		return op.Error()
+	case errors.As(err, &op) && op.Addr != nil:
+		return fmt.Sprintf("%s %s %s: %s", op.Op, op.Net, op.Addr, errno.Error())
 	}
 	return errno.Error()
 }

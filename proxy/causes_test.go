@@ -94,14 +94,16 @@ func TestClientTextStaysOutOfTheLog(t *testing.T) {
 
 func TestDiscreet(t *testing.T) {
 	private := errors.New("SECRET")
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	refused := &net.OpError{
+		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+	}
 	for want, err := range map[string]error{
-		"lookup nowhere: no such host":              fmt.Errorf("SECRET %w", &net.DNSError{Err: "no such host", Name: "nowhere"}),
-		"dial tcp: connect: connection refused":     fmt.Errorf("SECRET %w", refused),
-		"broken pipe":                               fmt.Errorf("SECRET %w", syscall.EPIPE),
-		"EOF":                                       fmt.Errorf("SECRET %w", io.EOF),
-		"context canceled":                          fmt.Errorf("SECRET %w", context.Canceled),
-		"http: server closed idle connection":       fmt.Errorf("SECRET %w", errors.New("http: server closed idle connection")),
+		"lookup nowhere: no such host":             fmt.Errorf("SECRET %w", &net.DNSError{Err: "no such host", Name: "nowhere"}),
+		"dial tcp 127.0.0.1:9: connection refused": fmt.Errorf("SECRET %w", refused),
+		"broken pipe":                         fmt.Errorf("SECRET %w", syscall.EPIPE),
+		"EOF":                                 fmt.Errorf("SECRET %w", io.EOF),
+		"context canceled":                    fmt.Errorf("SECRET %w", context.Canceled),
+		"http: server closed idle connection": fmt.Errorf("SECRET %w", errors.New("http: server closed idle connection")),
 		"the exchange failed (*errors.errorString)": &net.OpError{Op: "SECRET", Err: private},
 		"tls: handshake failure":                    fmt.Errorf("SECRET %w", tls.AlertError(40)),
 		"tls: the certificate failed verification (x509.HostnameError)": &tls.CertificateVerificationError{

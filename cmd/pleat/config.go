@@ -73,8 +73,9 @@ type TenantConfig struct {
 
 // LimitsConfig holds the options below limits.
 type LimitsConfig struct {
-	Body, Headers                                     int64
-	BodyTimeout, HeaderTimeout, IdleTimeout, Shutdown time.Duration
+	Body, Memory, Headers                   int64
+	BodyTimeout, HeaderTimeout, IdleTimeout time.Duration
+	Drain, Shutdown                         time.Duration
 }
 
 // LogConfig holds the options below log.

@@ -112,8 +112,9 @@ var samples = map[string]string{
 	"store": "memory", "store_memory": "1048576", "store_fold_ttl": "48h", "store_session_ttl": "1h30m",
 	"tenant.key": strings.Repeat("k", 32), "tenant.key_file": "FILE",
 	"limits.body": "2 MiB", "limits.body_timeout": "1m30s", "limits.header_timeout": "3s",
-	"limits.idle_timeout": "10m", "limits.headers": "8KiB", "limits.shutdown": "2m",
-	"log.level": "warn", "log.format": "json", "log.access": "off",
+	"limits.idle_timeout": "10m", "limits.headers": "8KiB", "limits.shutdown": "2m", "limits.drain": "10s",
+	"limits.memory": "4GiB",
+	"log.level":     "warn", "log.format": "json", "log.access": "off",
 }
 
 // TestEveryOption sets each option in the three ways: all must change the same

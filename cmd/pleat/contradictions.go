@@ -10,7 +10,7 @@ import (
 // contradictions finds values that are right by themselves and wrong together.
 func contradictions(c *Config) error {
 	for _, check := range []func(*Config) *optionError{
-		adminIsPrivate, adminIsApart, upstreamIsNotPleat, summarizerHasKey,
+		adminIsPrivate, adminIsApart, upstreamIsNotPleat, summarizerHasKey, bodyFitsMemory,
 	} {
 		if err := check(c); err != nil {
 			return err
@@ -71,6 +71,15 @@ func summarizerHasKey(c *Config) *optionError {
 	}
 	return c.complain("summarizer.upstream", "summarizer.api_key is not set, and the clients' own credentials are not sent to another place",
 		"together with summarizer.api_key (any word, where the server asks for none)")
+}
+
+// bodyFitsMemory keeps limits.body from promising to fold what never fits.
+func bodyFitsMemory(c *Config) *optionError {
+	if c.Limits.Body < c.Limits.Memory {
+		return nil
+	}
+	return c.complain("limits.memory", "no more than limits.body = "+c.values["limits.body"].shown+
+		", so that a request of that size would never be folded", "more than limits.body")
 }
 
 // portOf is the port that a URL means.

@@ -149,6 +149,9 @@ func (d *demo) configure(f *pflag.FlagSet, environ []string) (c *Config, key str
 	if key = variable(environ, d.keyEnv); key == "" {
 		return nil, "", usagef("variable %s: empty; with --upstream it holds the provider's key (--api-key-env names another)", d.keyEnv)
 	}
+	if err := secret(new(string), 1).parse(key); err != nil {
+		return nil, "", usagef("variable %s: %w; it should hold the provider's key alone", d.keyEnv, err)
+	}
 	return c, key, nil
 }
 

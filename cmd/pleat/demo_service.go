@@ -52,6 +52,7 @@ type demoPleat struct {
 // startDemoPleat returns once requests are taken.
 func startDemoPleat(ctx context.Context, c *Config, log *slog.Logger) (*demoPleat, error) {
 	c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	c.Limits.Drain = 0 // nobody spreads requests over demos
 	ctx, stop := context.WithCancel(ctx)
 	p := &demoPleat{stop: stop, ended: make(chan error, 1)}
 	started := make(chan *lifecycle, 1)

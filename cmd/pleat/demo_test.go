@@ -151,6 +151,7 @@ func TestDemoFails(t *testing.T) {
 		{"a model for the script", nil, []string{"--model", "m"}, 2, "needs --upstream"},
 		{"no model", key, []string{"--upstream", refusing.URL}, 2, "needs --model"},
 		{"no key", nil, []string{"--upstream", refusing.URL, "--model", "m"}, 2, "OPENAI_API_KEY"},
+		{"a key with a line's end", []string{"OPENAI_API_KEY=sk-mine\n"}, []string{"--upstream", refusing.URL, "--model", "m"}, 2, "OPENAI_API_KEY: a space"},
 		{"a key elsewhere", key, []string{"--upstream", refusing.URL, "--model", "m", "--api-key-env", "OTHER"}, 2, "OTHER"},
 		{"an argument", nil, []string{"now"}, 2, "now"},
 		{"refused", key, []string{"--upstream", refusing.URL, "--model", "m"}, 1, "turn 1: the answer is 401 Unauthorized"},

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,10 +29,14 @@ type lifecycle struct {
 	compactor     background
 	store         io.Closer
 	transport     interface{ CloseIdleConnections() }
-	grace         time.Duration
+	drain, grace  time.Duration
 	log           *slog.Logger
 
-	stopping atomic.Bool // set once requests are no longer taken
+	// signals, if not nil, gets every signal to stop, the one that ends the
+	// context of run included.
+	signals chan os.Signal
+
+	stopping atomic.Bool // set once requests should go elsewhere
 }
 
 // serving is the readiness check that fails first when Pleat stops, so that a
@@ -70,11 +76,34 @@ func (l *lifecycle) run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+		l.drainOff()
 	case err = <-failed:
 	}
 	l.stop(context.WithoutCancel(ctx))
 	serving.Wait()
 	return err
+}
+
+// drainOff goes on serving for a while, and says that it will not for long:
+// whoever spreads requests over replicas needs a moment to see it, and would
+// meet a closed door until then. Clients are told with each answer to come back
+// on another connection. A second signal means that nobody needs this.
+func (l *lifecycle) drainOff() {
+	defer signal.Stop(l.signals) // the next signal ends the process at once
+	l.stopping.Store(true)
+	if l.drain == 0 {
+		return
+	}
+	l.log.Info("draining", "drain", spell(l.drain))
+	l.public.requests.last.Store(true)
+	over := time.After(l.drain)
+	for range 2 { // the first is the one that began this
+		select {
+		case <-l.signals:
+		case <-over:
+			return
+		}
+	}
 }
 
 // stop ends everything under one deadline: new requests are refused at once,

@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -99,4 +102,60 @@ func TestLifecycleListenerFails(t *testing.T) {
 	if len(taken.taken) != 4 {
 		t.Errorf("only %v ended", taken.taken)
 	}
+}
+
+// TestDrainOff: Pleat serves on for limits.drain, or until a second signal.
+func TestDrainOff(t *testing.T) {
+	tests := map[string]struct {
+		signals int // that came, the first one included
+		drain   time.Duration
+		want    time.Duration
+	}{
+		"none":          {0, 3 * time.Second, 3 * time.Second},
+		"one signal":    {1, 3 * time.Second, 3 * time.Second},
+		"two signals":   {2, 3 * time.Second, 0},
+		"nothing to do": {1, 0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &lifecycle{drain: test.drain, public: new(server), log: slog.New(slog.DiscardHandler), signals: make(chan os.Signal, 2)}
+				for range test.signals {
+					l.signals <- os.Interrupt
+				}
+				begun := time.Now()
+				l.drainOff()
+				if took := time.Since(begun); took != test.want {
+					t.Errorf("took %v, want %v", took, test.want)
+				}
+				if l.serving(t.Context()) == nil {
+					t.Error("it still calls itself ready")
+				}
+			})
+		})
+	}
+}
+
+// TestServeDrains: told to stop, Pleat says that it is not ready and answers
+// all the same, each connection for the last time, until a second signal.
+func TestServeDrains(t *testing.T) {
+	p := startPleat(t, jsonUpstream(t), "--limits-drain=5m")
+	if res := p.postChat(t, chatBody); res.Close {
+		t.Error("a connection is closed before anybody asked Pleat to stop")
+	}
+	p.stop()
+	for status := 0; status != http.StatusServiceUnavailable; { // at once, if not in this instant
+		status, _ = p.get(t, p.adminURL("/readyz"))
+	}
+	for !p.public.requests.last.Load() {
+		runtime.Gosched()
+	}
+	for range 2 {
+		if res := p.postChat(t, chatBody); res.StatusCode != http.StatusOK || !res.Close {
+			t.Errorf("status %d, the connection is closed: %t", res.StatusCode, res.Close)
+		}
+	}
+	p.signals <- os.Interrupt
+	p.signals <- os.Interrupt
+	p.stopAndWait()
 }

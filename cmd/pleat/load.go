@@ -175,7 +175,7 @@ func (l *loader) option(key string) option {
 // The parts of a URL that may hold a password or a key.
 var (
 	userinfo = regexp.MustCompile(`//[^/\s]*@`)
-	query    = regexp.MustCompile(`(://[^?]*\?).+`)
+	query    = regexp.MustCompile(`(://[^?#]*[?#]).+`) // or fragment
 )
 
 // show writes a value for people: quoted, on one line, of bearable length, and

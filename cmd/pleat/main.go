@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,14 +21,20 @@ import (
 )
 
 func main() {
+	// net/http's client has no logger of its own: it writes what an upstream
+	// sent out of turn, text included, to the standard one ("Unsolicited
+	// response received on idle HTTP channel starting with …"). All of Pleat's
+	// lines go through a logger that is passed in.
+	log.SetOutput(io.Discard)
 	os.Exit(start())
 }
 
 // start runs the command line until it is done or a signal asks it to stop. A
 // second signal ends the process at once: with the handler gone, the operating
-// system's own applies again.
+// system's own applies again. Only pleat serve listens on, for a while
+// (lifecycle.drainOff).
 func start() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
@@ -37,6 +44,9 @@ func start() int {
 	}
 	return exitStatus(err)
 }
+
+// stopSignals are those that ask a process to stop.
+func stopSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 // run is the whole program: it takes what the outside world gives a process and
 // returns once the command is done. environ holds NAME=VALUE pairs, as from

@@ -157,6 +157,9 @@ func limitRows(c *Config) []option {
 	l := &c.Limits
 	return []option{
 		{"limits.body", size(&l.Body, kib, 4*gib), "64MiB", "largest body of a chat request, also after inflating it; more is answered 413"},
+		{"limits.memory", size(&l.Memory, mib, 1024*gib), "1GiB",
+			"what the bodies of all chat requests may hold together until their answers begin; a request above it is relayed " +
+				"without folding, never refused; planning takes up to as much again"},
 		{"limits.body_timeout", duration(&l.BodyTimeout, time.Second, 10*time.Minute), "30s",
 			"how long a client may pause while it sends a chat request's body"},
 		{"limits.header_timeout", duration(&l.HeaderTimeout, time.Second, 5*time.Minute), "10s",
@@ -164,8 +167,11 @@ func limitRows(c *Config) []option {
 		{"limits.idle_timeout", duration(&l.IdleTimeout, time.Second, time.Hour), "3m",
 			"how long a client's connection may stay open without a request"},
 		{"limits.headers", size(&l.Headers, 4*kib, 16*mib), "1MiB", "largest header of a request; more is answered 431"},
+		{"limits.drain", duration(&l.Drain, 0, 5*time.Minute), "3s",
+			"how long Pleat still takes requests once it is told to stop, while /readyz says that it is stopping, so that " +
+				"load balancers can turn away; a second signal cuts it short"},
 		{"limits.shutdown", duration(&l.Shutdown, time.Second, 10*time.Minute), "30s",
-			"how long running answers and summaries may take to end once Pleat is told to stop"},
+			"how long running answers and summaries may take to end after limits.drain"},
 	}
 }
 

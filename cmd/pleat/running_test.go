@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,9 @@ func (r *running) adminURL(path string) string {
 // startPleat runs Pleat before the upstream with further flags, until the test ends.
 func startPleat(t testing.TB, upstream string, args ...string) *running {
 	t.Helper()
-	args = append([]string{"--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--upstream=" + upstream}, args...)
+	args = append([]string{
+		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--upstream=" + upstream, "--limits-drain=0s",
+	}, args...)
 	c := mustLoad(t, "", nil, args...)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{
@@ -41,7 +44,12 @@ func startPleat(t testing.TB, upstream string, args ...string) *running {
 		client: &http.Client{Transport: &http.Transport{}},
 	}
 	begun := make(chan *lifecycle, 1)
-	go func() { r.ended <- serve(ctx, c, newLogger(c.Log, r.log), func(l *lifecycle) { begun <- l }) }()
+	go func() {
+		r.ended <- serve(ctx, c, newLogger(c.Log, r.log), func(l *lifecycle) {
+			l.signals = make(chan os.Signal, 2)
+			begun <- l
+		})
+	}()
 	select {
 	case r.lifecycle = <-begun:
 	case err := <-r.ended:

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pleat-proxy/pleat/proxy"
@@ -73,6 +74,8 @@ type requests struct {
 	running int
 	closed  bool
 	none    chan struct{} // closed when, after close, none runs; nil before
+
+	last atomic.Bool // each is to be the last of its connection
 }
 
 // count returns h, counted.
@@ -82,6 +85,9 @@ func (r *requests) count(h http.Handler) http.Handler {
 			panic(http.ErrAbortHandler) // read in the instant in which its connection was closed
 		}
 		defer r.leave()
+		if r.last.Load() && req.Header.Get("Upgrade") == "" { // whose answer says what becomes of the connection
+			w.Header().Set("Connection", "close")
+		}
 		h.ServeHTTP(w, req)
 	})
 }

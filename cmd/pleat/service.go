@@ -38,7 +38,7 @@ func serve(ctx context.Context, c *Config, log *slog.Logger, started func(*lifec
 // listens yet. The tokenizer's vocabulary is read here, which takes a moment
 // that no request should wait for.
 func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
-	l := &lifecycle{grace: c.Limits.Shutdown, log: log}
+	l := &lifecycle{drain: c.Limits.Drain, grace: c.Limits.Shutdown, log: log}
 	transport := newTransport()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -55,7 +55,7 @@ func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
 	}
 	front, err := proxy.New(proxy.Options{
 		Upstream: c.Upstream, Compactor: compactor, Tenants: newTenants(c), Metrics: metrics, Log: proxyLogger(c.Log, log),
-		MaxBody: c.Limits.Body, BodyTimeout: c.Limits.BodyTimeout, Transport: transport,
+		MaxBody: c.Limits.Body, MaxMemory: c.Limits.Memory, BodyTimeout: c.Limits.BodyTimeout, Transport: transport,
 	})
 	if err != nil {
 		return nil, errors.Join(err, compactor.Close(context.Background()))

@@ -22,19 +22,23 @@ func choice(p *string, words ...string) kind {
 	}
 }
 
-// toggle is a switch.
+// toggle is a switch. YAML's own words for one will do, and flags take them, too.
 func toggle(p *bool) kind {
-	var word string
-	k := choice(&word, "on", "off")
-	parse := k.parse
-	k.parse = func(text string) error {
-		if err := parse(text); err != nil {
-			return errors.New("neither on nor off")
-		}
-		*p = word == "on"
-		return nil
+	return kind{
+		name:    "on|off",
+		allowed: "on, off, true, false",
+		parse: func(text string) error {
+			switch text {
+			case "on", "true":
+				*p = true
+			case "off", "false":
+				*p = false
+			default:
+				return errors.New("neither on nor off")
+			}
+			return nil
+		},
 	}
-	return k
 }
 
 // names is a list of names without repetition, in an order that matters.
