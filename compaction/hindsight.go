@@ -102,13 +102,11 @@ type traces struct {
 // traces finds them for the view's request.
 func (v *view) traces(space, session string) traces {
 	t := traces{keys: map[string]bool{}, ends: map[string]bool{}, session: session}
-	for _, b := range v.h.boundaries(v.r, v.h.done) {
+	for _, b := range v.h.boundaries(v.r, len(v.h.msgs)) {
 		t.keys[space+b.key] = true
 	}
 	for _, s := range v.h.steps {
-		if s.to <= v.h.done {
-			t.ends[v.h.end(v.r, s.to)] = true
-		}
+		t.ends[v.h.end(v.r, s.to)] = true
 	}
 	return t
 }
