@@ -117,13 +117,14 @@ func inputLimit(l window.Limits, reserved int) int {
 }
 
 // reservedOutput is what the client asked for, else the lesser of the model's
-// output limit and an eighth of its window (DESIGN.md, section 7). Of a request
-// for more than the model can write, or than half its window, no more than that
-// is reserved: some clients ask for everything, always.
+// output limit and an eighth of its window. Of a request for more than the model
+// can write, or than half its window, no more than that is reserved: some clients
+// ask for everything, always. The built-in catalogue's output figure is a usual
+// setting rather than a limit, and does not count for that.
 func reservedOutput(l window.Limits, asked int) int {
 	most := max(l.Total, l.Input)
 	if asked > 0 {
-		if l.Output > 0 {
+		if l.Output > 0 && l.Source != window.SourceCatalogue {
 			asked = min(asked, l.Output)
 		}
 		if most > 0 {
