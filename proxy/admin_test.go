@@ -13,9 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func get(h http.Handler, path string) *httptest.ResponseRecorder {
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	return w
 }
 
@@ -36,7 +37,7 @@ func TestReadiness(t *testing.T) {
 			[]string{"the check itself failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := get(NewAdmin(AdminOptions{Checks: c.checks}), "/readyz")
+			w := get(t, NewAdmin(AdminOptions{Checks: c.checks}), "/readyz")
 			if w.Code != c.status {
 				t.Errorf("status %d, want %d", w.Code, c.status)
 			}
@@ -56,7 +57,7 @@ func TestReadinessIsBounded(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		w := get(NewAdmin(AdminOptions{Checks: []Check{{Name: "a", Run: hangs}, {Name: "b", Run: hangs}}}), "/readyz")
+		w := get(t, NewAdmin(AdminOptions{Checks: []Check{{Name: "a", Run: hangs}, {Name: "b", Run: hangs}}}), "/readyz")
 		if w.Code != 503 || time.Since(begun) != DefaultCheckTimeout {
 			t.Errorf("status %d after %v", w.Code, time.Since(begun))
 		}
@@ -67,14 +68,14 @@ func TestAdminPages(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	NewMetrics(reg).QueueDepth(4)
 	admin := NewAdmin(AdminOptions{Gatherer: reg})
-	if w := get(admin, "/healthz"); w.Code != 200 {
+	if w := get(t, admin, "/healthz"); w.Code != 200 {
 		t.Errorf("healthz: %d", w.Code)
 	}
-	if w := get(admin, "/metrics"); !strings.Contains(w.Body.String(), "pleat_queue_depth 4") {
+	if w := get(t, admin, "/metrics"); !strings.Contains(w.Body.String(), "pleat_queue_depth 4") {
 		t.Errorf("metrics: %s", w.Body)
 	}
 	for _, path := range []string{"/", "/v1/chat/completions", "/debug/pprof/"} {
-		if w := get(admin, path); w.Code != 404 {
+		if w := get(t, admin, path); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
@@ -85,7 +86,7 @@ func TestHeadOfHealth(t *testing.T) {
 	h := NewAdmin(AdminOptions{Gatherer: prometheus.NewRegistry()})
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, path, nil))
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodHead, path, nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("HEAD %s: %d", path, w.Code)
 		}

@@ -15,7 +15,7 @@ import (
 // compactor that does nothing, with one through a plain ReverseProxy.
 func BenchmarkProxy(b *testing.B) {
 	up := newUpstreamServer(b, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(io.Discard, r.Body)
 		jsonAnswer(w, 1, 1)
 	})
 	base, _ := url.Parse(up.URL)
@@ -50,7 +50,7 @@ func benchmark(b *testing.B, target, body string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		io.Copy(io.Discard, res.Body)
-		res.Body.Close()
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
 	}
 }

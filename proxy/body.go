@@ -45,20 +45,20 @@ type buffer struct {
 }
 
 // read reads r to its end. length is the declared length, or -1. The caller
-// holds the buffer until it calls release. Over max bytes the error is
+// holds the buffer until it calls release. Over most bytes the error is
 // errTooLarge. Where memory is short the error is errNoMemory, and the buffer
 // holds what was read until then. All other errors are the reader's.
-func (p *bufferPool) read(r io.Reader, length, max int64) (*buffer, error) {
+func (p *bufferPool) read(r io.Reader, length, most int64) (*buffer, error) {
 	b := &buffer{pool: p}
 	b.refs.Store(1)
 	for {
-		if len(b.data) == cap(b.data) && !b.grow(min(nextSize(cap(b.data), length), int(max)+1)) {
+		if len(b.data) == cap(b.data) && !b.grow(min(nextSize(cap(b.data), length), int(most)+1)) {
 			return b, errNoMemory
 		}
 		n, err := r.Read(b.data[len(b.data):cap(b.data)])
 		b.data = b.data[:len(b.data)+n]
 		switch {
-		case int64(len(b.data)) > max:
+		case int64(len(b.data)) > most:
 			b.release()
 			return nil, errTooLarge
 		case errors.Is(err, io.EOF):
@@ -90,7 +90,8 @@ func (b *buffer) grow(size int) bool {
 		return false
 	}
 	old := b.data
-	b.data = append(larger, old...)
+	larger = larger[:copy(larger[:len(old)], old)]
+	b.data = larger
 	b.pool.put(old)
 	return true
 }

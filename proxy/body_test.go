@@ -45,15 +45,15 @@ func TestBufferLivesAsLongAsItIsHeld(t *testing.T) {
 	first, _ := b.open(b.data)
 	second, _ := b.open(b.data[2:])
 	b.release()
-	first.Close()
-	first.Close() // more than once is once
+	_ = first.Close()
+	_ = first.Close() // more than once is once
 	if got, err := io.ReadAll(second); string(got) != "xt" || err != nil {
 		t.Errorf("held reader gave %q, %v", got, err)
 	}
 	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, errClosed) {
 		t.Errorf("closed reader: %v", err)
 	}
-	second.Close()
+	_ = second.Close()
 	if b.data != nil {
 		t.Error("the array was not given back")
 	}
@@ -78,7 +78,7 @@ func TestBufferUnderRace(t *testing.T) {
 				}
 				in, _ := b.open(b.data)
 				closed := make(chan struct{})
-				go func() { in.Close(); close(closed) }()
+				go func() { _ = in.Close(); close(closed) }()
 				b.release()
 				got, err := io.ReadAll(in)
 				if !bytes.HasPrefix(want, got) || err != nil && !errors.Is(err, errClosed) {
@@ -96,8 +96,8 @@ func TestBufferUnderRace(t *testing.T) {
 // array while it still reads.
 func TestEarlyAnswer(t *testing.T) {
 	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
-		rawHead(in)
-		io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
+		_, _ = rawHead(in)
+		_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
 		rest := make([]byte, 64<<10)
 		var first byte
 		for {

@@ -84,8 +84,7 @@ func plainCause(err error) string {
 // fixedCause tells what net/http has no exported value for: HTTP/2's error
 // codes, its own time-outs, and a few fixed texts.
 func fixedCause(err error) string {
-	var stream streamError
-	if errors.As(err, &stream) {
+	if stream, ok := errors.AsType[streamError](err); ok {
 		return fmt.Sprintf("HTTP/2 stream error with code %d", stream.Code)
 	}
 	for e := err; e != nil; e = errors.Unwrap(e) {

@@ -22,11 +22,11 @@ import (
 func TestStatusBelow100(t *testing.T) {
 	for _, path := range []string{chatPath, "/v1/models"} {
 		up := rawUpstream(t, func(c net.Conn, in *bufio.Reader) {
-			rawHead(in)
+			_, _ = rawHead(in)
 			fmt.Fprint(c, "HTTP/1.1 099 No\r\nContent-Length: 0\r\n\r\n")
 		})
 		r := newRig(t, up, nil)
-		req, _ := http.NewRequest(http.MethodPost, r.URL+path, http.NoBody)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, http.NoBody)
 		res, body := r.do(t, req)
 		if res.StatusCode != http.StatusBadGateway {
 			t.Errorf("%s: status %d, want 502: %s", path, res.StatusCode, body)
@@ -43,7 +43,7 @@ func TestStatusBelow100(t *testing.T) {
 // A relayed response that breaks is as much a failure as a chat's.
 func TestResponseThatBreaksIsAWarning(t *testing.T) {
 	up := rawUpstream(t, func(c net.Conn, in *bufio.Reader) {
-		rawHead(in)
+		_, _ = rawHead(in)
 		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 	})
 	for _, path := range []string{"/v1/responses", chatPath} {
@@ -63,7 +63,7 @@ func TestUpstreamTextStaysOutOfTheLog(t *testing.T) {
 		"Transfer-Encoding: chunked\r\n\r\n0\r\nSECRET text",
 	} {
 		up := rawUpstream(t, func(c net.Conn, in *bufio.Reader) {
-			rawHead(in)
+			_, _ = rawHead(in)
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n%s\r\n\r\n", header)
 		})
 		r := newRig(t, up, nil)

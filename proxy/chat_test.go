@@ -37,14 +37,14 @@ func recordingUpstream(t *testing.T) (base string, requests chan got) {
 func gzipped(s string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	io.WriteString(w, s)
-	w.Close()
+	_, _ = io.WriteString(w, s)
+	_ = w.Close()
 	return b.String()
 }
 
 func zstded(s string) string {
 	w, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	return string(w.EncodeAll([]byte(s), nil))
 }
 
@@ -117,7 +117,7 @@ func TestChatBody(t *testing.T) {
 func TestTrailingSlashIsAChat(t *testing.T) {
 	base, _ := recordingUpstream(t)
 	r := newRig(t, base, nil)
-	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath+"/", strings.NewReader("{}"))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath+"/", strings.NewReader("{}"))
 	if res, _ := r.do(t, req); res.Header.Get("X-Pleat-Status") != "verbatim" {
 		t.Errorf("header %v", res.Header)
 	}
@@ -194,7 +194,7 @@ func TestBypassHeader(t *testing.T) {
 func TestCaller(t *testing.T) {
 	base, _ := recordingUpstream(t)
 	r := newRig(t, base+"/base", nil)
-	req, _ := http.NewRequest(http.MethodPost, r.URL+"/v1/chat/completions?api-version=1;x", strings.NewReader("{}"))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+"/v1/chat/completions?api-version=1;x", strings.NewReader("{}"))
 	r.do(t, req, "Authorization", "Bearer k", "OpenAI-Organization", "o", "Api-Key", "a", "Cookie", "c", "X-Other", "x")
 	caller := r.fake.last().Caller
 	if got, want := caller.URL.String(), base+"/base/chat/completions?api-version=1;x"; got != want {
@@ -224,7 +224,7 @@ func TestTooLarge(t *testing.T) {
 			if c.chunked {
 				body = io.MultiReader(body)
 			}
-			req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath, body)
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, body)
 			req.Header.Set("Content-Encoding", c.encoding)
 			res, answer := r.do(t, req)
 			if res.StatusCode != http.StatusRequestEntityTooLarge ||

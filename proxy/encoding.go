@@ -68,6 +68,7 @@ func (c *codecs) openZstd(r io.Reader) (io.ReadCloser, error) {
 
 type decoder struct {
 	io.Reader
+
 	giveBack func()
 }
 

@@ -39,8 +39,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // asError returns err as an *Error, one that says nothing to the client if it
 // is of another type.
 func asError(err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	return &Error{

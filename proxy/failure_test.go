@@ -16,14 +16,14 @@ import (
 )
 
 func TestUpstreamFailures(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	refusing := closed.Addr().String()
-	closed.Close()
+	_ = closed.Close()
 	plain, _ := recordingUpstream(t)
-	silent := rawUpstream(t, func(_ net.Conn, in *bufio.Reader) { rawHead(in) })
+	silent := rawUpstream(t, func(_ net.Conn, in *bufio.Reader) { _, _ = rawHead(in) })
 
 	for name, c := range map[string]struct {
 		base      string
@@ -60,7 +60,7 @@ func TestUpstreamFailures(t *testing.T) {
 			if len(r.fake.statuses) != 0 {
 				t.Error("Responded was called without a response")
 			}
-			req, _ := http.NewRequest(http.MethodGet, r.URL+"/v1/models", nil)
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+"/v1/models", nil)
 			if res, _ := r.do(t, req); res.StatusCode != c.status || res.Header.Get("X-Pleat-Status") != "" {
 				t.Errorf("relayed: %d %v", res.StatusCode, res.Header)
 			}
@@ -74,7 +74,7 @@ func failing(err error) http.RoundTripper { return failingTransport{err} }
 
 func (f failingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
-		req.Body.Close()
+		_ = req.Body.Close()
 	}
 	return nil, fmt.Errorf("wrapped: %w", f.err)
 }
@@ -139,17 +139,17 @@ func TestSlowBody(t *testing.T) {
 			t.Parallel()
 			base, _ := recordingUpstream(t)
 			r := newRig(t, base, func(o *Options) { o.BodyTimeout = 2 * time.Second })
-			conn, err := net.Dial("tcp", r.Listener.Addr().String())
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close()
-			io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 11\r\n\r\n")
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 11\r\n\r\n")
 			tick := time.NewTicker(200 * time.Millisecond)
 			defer tick.Stop()
 			for range 11 { // longer in all than one read may take
 				<-tick.C
-				io.WriteString(conn, "x")
+				_, _ = io.WriteString(conn, "x")
 			}
 			if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
 				t.Errorf("got %q", answer)
@@ -163,15 +163,15 @@ func TestSlowBody(t *testing.T) {
 func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
 	for _, path := range []string{chatPath, "/v1/files"} {
 		up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
-			io.Copy(io.Discard, req.Body)
+			_, _ = io.Copy(io.Discard, req.Body)
 			select {
 			case <-req.Context().Done():
 			case <-time.After(300 * time.Millisecond):
-				io.WriteString(w, "late")
+				_, _ = io.WriteString(w, "late")
 			}
 		})
 		r := newRig(t, up.URL, func(o *Options) { o.BodyTimeout = 100 * time.Millisecond })
-		req, _ := http.NewRequest(http.MethodPost, r.URL+path, strings.NewReader("{}"))
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, strings.NewReader("{}"))
 		if _, body := r.do(t, req); body != "late" {
 			t.Errorf("%s: got %q", path, body)
 		}
@@ -194,9 +194,9 @@ func TestServer(t *testing.T) {
 func TestBrokenAnswerIsNotQuoted(t *testing.T) {
 	for _, answer := range []string{"SECRET text\r\n\r\n", "HTTP/1.1 200 OK\r\nSECRET text\r\n\r\n", "HTTP/1.1 SECRET x\r\n\r\n"} {
 		base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
-			rawHead(in)
-			io.CopyN(io.Discard, in, 2)
-			io.WriteString(conn, answer)
+			_, _ = rawHead(in)
+			_, _ = io.CopyN(io.Discard, in, 2)
+			_, _ = io.WriteString(conn, answer)
 		})
 		r := newRig(t, base, nil)
 		res, body := r.post(t, "{}")
@@ -226,13 +226,13 @@ func TestUnfinishedBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base, requests := recordingUpstream(t)
 			r := newRig(t, base, nil)
-			conn, err := net.Dial("tcp", r.Listener.Addr().String())
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close()
-			io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\n"+c.rest)
-			conn.(*net.TCPConn).CloseWrite()
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: close\r\n"+c.rest)
+			_ = conn.(*net.TCPConn).CloseWrite()
 			if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), c.status) {
 				t.Errorf("got %q", answer)
 			}

@@ -18,11 +18,11 @@ import (
 // the connection ends or wait has passed without a byte.
 func (r *rig) talk(t *testing.T, wait time.Duration, request string) (answer string, open bool) {
 	t.Helper()
-	c, err := net.Dial("tcp", r.Listener.Addr().String())
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestNothingBehindABrokenBodyIsARequest(t *testing.T) {
 func TestRestOfUploadIsNoRequest(t *testing.T) {
 	const inside = "GET /v1/smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 	up := rawUpstream(t, func(c net.Conn, in *bufio.Reader) {
-		rawHead(in)
+		_, _ = rawHead(in)
 		fmt.Fprint(c, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno")
 		_, _ = io.Copy(io.Discard, in)
 	})
@@ -109,11 +109,11 @@ func TestRestOfUploadIsNoRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, up, nil)
-			conn, err := net.Dial("tcp", r.Listener.Addr().String())
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			fmt.Fprint(conn, "POST /v1/files HTTP/1.1\r\nHost: a\r\n"+c.begin)
 			in := bufio.NewReader(conn)
 			if _, err := rawHead(in); err != nil {

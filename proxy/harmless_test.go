@@ -73,7 +73,7 @@ func TestTenantRefusal(t *testing.T) {
 func TestLogIsDiscreet(t *testing.T) {
 	base, _ := recordingUpstream(t)
 	r := newRig(t, base, nil)
-	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath+"?key=SECRET1", strings.NewReader(`{"messages":[{"content":"SECRET2"}]}`))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath+"?key=SECRET1", strings.NewReader(`{"messages":[{"content":"SECRET2"}]}`))
 	r.do(t, req, "Authorization", "Bearer SECRET3", "X-Api-Key", "SECRET4", "Cookie", "SECRET5")
 	r.fake.waitEnd(t)
 	r.Close()

@@ -78,7 +78,7 @@ const chatPath = "/v1/chat/completions"
 // post sends a chat completion and returns the response with its body read.
 func (r *rig) post(t *testing.T, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, r.URL+chatPath, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (r *rig) do(t *testing.T, req *http.Request, header ...string) (*http.Respo
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func (b *safeBuffer) String() string {
 // rawUpstream accepts connections and hands each to serve.
 func rawUpstream(t testing.TB, serve func(conn net.Conn, in *bufio.Reader)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,16 +169,16 @@ func rawUpstream(t testing.TB, serve func(conn net.Conn, in *bufio.Reader)) stri
 			conns[conn] = true
 			mu.Unlock()
 			running.Go(func() {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				serve(conn, bufio.NewReader(conn))
 			})
 		}
 	})
 	t.Cleanup(func() {
-		ln.Close()
+		_ = ln.Close()
 		mu.Lock()
 		for c := range conns {
-			c.Close()
+			_ = c.Close()
 		}
 		mu.Unlock()
 		running.Wait()
@@ -205,11 +205,11 @@ func rawHead(in *bufio.Reader) (string, error) {
 // until the connection ends.
 func (r *rig) rawRequest(t *testing.T, text string) string {
 	t.Helper()
-	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestHTTP2Upstream(t *testing.T) {
 		}
 		body, _ := io.ReadAll(req.Body)
 		w.Header().Set("Trailer", "X-Sum")
-		w.Write(body)
+		_, _ = w.Write(body)
 		w.Header().Set("X-Sum", "42")
 	}))
 	up.EnableHTTP2 = true

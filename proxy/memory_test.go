@@ -91,7 +91,7 @@ func TestMemoryBound(t *testing.T) {
 				if c.chunked {
 					in = io.MultiReader(in)
 				}
-				req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath, in)
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, in)
 				res, _ := r.do(t, req, "Content-Encoding", c.encoding)
 				second <- res
 			}()
@@ -162,7 +162,7 @@ func TestNothingIsSentAgainOnceLetGo(t *testing.T) {
 	b, _ := pool.read(strings.NewReader("text"), -1, 10)
 	c := &chat{received: &received{wire: b, plain: b}, plan: &compaction.Plan{Body: b.data}}
 	c.payload = c.choose()
-	out, _ := http.NewRequest(http.MethodPost, "http://a", http.NoBody)
+	out, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a", http.NoBody)
 	c.attach(out)
 	again, err := out.GetBody()
 	if err != nil {

@@ -20,7 +20,7 @@ const maxModels = 32
 // values, models excepted, which are bounded by maxModels. It is safe for
 // concurrent use.
 type Metrics struct {
-	requests    *prometheus.CounterVec       // route 3 × plan 7 × code 6: 126 series at most
+	requests    *prometheus.CounterVec       // route 3 × plan 8 × code 6: 144 series at most
 	duration    *prometheus.HistogramVec     // route 3 × (13 buckets + 2): 48
 	aborted     *prometheus.CounterVec       // by 2
 	added       prometheus.Histogram         // 14 buckets + 2: 17
@@ -161,7 +161,8 @@ func (m *Metrics) chatted(ex *exchange) {
 // planLabel bounds the label to the statuses that exist.
 func planLabel(s compaction.Status) string {
 	switch s {
-	case compaction.Verbatim, compaction.Folded, compaction.Pending, compaction.Bypassed, compaction.Degraded:
+	case compaction.Verbatim, compaction.Folded, compaction.Pending, compaction.Bypassed,
+		compaction.Degraded, compaction.Recovered:
 		return string(s)
 	}
 	return other

@@ -112,7 +112,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
 	r := newRig(t, up.URL, nil)
 	r.post(t, "{}")
-	req, _ := http.NewRequest("BREW", r.URL+"/pot", nil)
+	req, _ := http.NewRequestWithContext(t.Context(), "BREW", r.URL+"/pot", nil)
 	r.do(t, req)
 	r.Close()
 	for _, labels := range [][]string{

@@ -172,6 +172,7 @@ func (p *Proxy) logPanic(ctx context.Context, part string, cause any) {
 // reached through Unwrap.
 type responseWriter struct {
 	http.ResponseWriter
+
 	ex    *exchange
 	http1 bool // its connection carries one request after the other
 }

@@ -70,12 +70,12 @@ func (p *Proxy) inflate(wire *buffer, encoding string) (*buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // of a part of memory
 	decoder, err := p.codecs.open(encoding, in)
 	if err != nil {
 		return nil, err
 	}
-	defer decoder.Close()
+	defer func() { _ = decoder.Close() }() // always nil
 	plain, err := p.bodies.read(decoder, 4*int64(len(wire.data)), p.opts.MaxBody)
 	if errors.Is(err, errNoMemory) {
 		plain.release()

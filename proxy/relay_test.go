@@ -23,7 +23,7 @@ func headUpstream(t *testing.T) (base string, heads chan string) {
 			return
 		}
 		heads <- head
-		io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 	})
 	return base, heads
 }
@@ -98,7 +98,7 @@ func TestRequestHeadersAreKept(t *testing.T) {
 func TestResponseIsKept(t *testing.T) {
 	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
 		if _, err := rawHead(in); err == nil {
-			io.WriteString(conn, "HTTP/1.1 418 Teapot\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n"+
+			_, _ = io.WriteString(conn, "HTTP/1.1 418 Teapot\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n"+
 				"X-Request-Id: r1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nX-Pleat-Session: forged\r\nServer-Timing: up;dur=1\r\n"+
 				"Content-Length: 6\r\nConnection: close\r\n\r\n<html>")
 		}
@@ -140,7 +140,7 @@ func TestUploadStreams(t *testing.T) {
 	first, answered := make(chan struct{}), make(chan []byte, 1)
 	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
 		head := make([]byte, 4)
-		io.ReadFull(req.Body, head)
+		_, _ = io.ReadFull(req.Body, head)
 		close(first) // arrived before the client has sent the rest
 		rest, _ := io.ReadAll(req.Body)
 		answered <- append(head, rest...)
@@ -150,12 +150,12 @@ func TestUploadStreams(t *testing.T) {
 	rand.Read(sent)
 	pr, pw := io.Pipe()
 	go func() {
-		pw.Write(sent[:4])
+		_, _ = pw.Write(sent[:4])
 		<-first
-		pw.Write(sent[4:])
-		pw.Close()
+		_, _ = pw.Write(sent[4:])
+		_ = pw.Close()
 	}()
-	req, _ := http.NewRequest(http.MethodPost, r.URL+"/v1/files", pr)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+"/v1/files", pr)
 	r.do(t, req)
 	if !bytes.Equal(<-answered, sent) {
 		t.Error("the upload was changed")
@@ -186,7 +186,7 @@ func TestUncompactedPathsAreCounted(t *testing.T) {
 	} {
 		before := r.metric(t, "pleat_uncompacted_requests_total", "path="+family)
 		for range 2 {
-			req, _ := http.NewRequest(http.MethodPost, r.URL+path, strings.NewReader("{}"))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, strings.NewReader("{}"))
 			r.do(t, req)
 		}
 		if got := r.metric(t, "pleat_uncompacted_requests_total", "path="+family) - before; got != 2 {
@@ -235,10 +235,10 @@ func TestLargeBinaryDownload(t *testing.T) {
 	rand.Read(body)
 	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		w.Write(body)
+		_, _ = w.Write(body)
 	})
 	r := newRig(t, up.URL, nil)
-	req, _ := http.NewRequest(http.MethodGet, r.URL+"/v1/files/f/content", nil)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+"/v1/files/f/content", nil)
 	if _, got := r.do(t, req); got != string(body) {
 		t.Error("the download was changed")
 	}

@@ -34,7 +34,7 @@ func TestEventsArriveAtOnce(t *testing.T) {
 					}
 					for i := range 3 {
 						fmt.Fprintf(w, "data: {\"n\":%d}\n\n", i)
-						http.NewResponseController(w).Flush()
+						_ = http.NewResponseController(w).Flush()
 						select {
 						case <-next:
 						case <-req.Context().Done():
@@ -47,7 +47,7 @@ func TestEventsArriveAtOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer res.Body.Close()
+				defer func() { _ = res.Body.Close() }()
 				if got := res.Header.Get("Content-Type"); got != contentType {
 					t.Errorf("content type %q", got)
 				}
@@ -57,7 +57,7 @@ func TestEventsArriveAtOnce(t *testing.T) {
 					if line, err := in.ReadString('\n'); line != want || err != nil {
 						t.Fatalf("read %q, %v", line, err)
 					}
-					in.ReadString('\n')
+					_, _ = in.ReadString('\n')
 					next <- struct{}{} // only now may the upstream go on
 				}
 			})
@@ -74,7 +74,7 @@ func TestHugeEvents(t *testing.T) {
 	stream.WriteString("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":6}}\n\ndata: [DONE]\n\n")
 	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, stream.String())
+		_, _ = io.WriteString(w, stream.String())
 	})
 	r := newRig(t, up.URL, nil)
 	if _, got := r.post(t, "{}"); got != stream.String() {
@@ -93,10 +93,10 @@ func TestClientLeaves(t *testing.T) {
 			t.Run(fmt.Sprint(path, begun), func(t *testing.T) {
 				arrived, answered, cancelled := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
-					io.Copy(io.Discard, req.Body)
+					_, _ = io.Copy(io.Discard, req.Body)
 					if begun {
-						io.WriteString(w, "data: 1\n\n")
-						http.NewResponseController(w).Flush()
+						_, _ = io.WriteString(w, "data: 1\n\n")
+						_ = http.NewResponseController(w).Flush()
 					}
 					close(arrived)
 					<-req.Context().Done()
@@ -110,8 +110,8 @@ func TestClientLeaves(t *testing.T) {
 					defer close(gone)
 					if res, err := r.client.Do(req); err == nil {
 						close(answered)
-						io.Copy(io.Discard, res.Body)
-						res.Body.Close()
+						_, _ = io.Copy(io.Discard, res.Body)
+						_ = res.Body.Close()
 					}
 				}()
 				<-arrived
@@ -146,17 +146,17 @@ func TestUpstreamBreaksMidStream(t *testing.T) {
 	for _, path := range []string{chatPath, "/v1/models"} {
 		t.Run(path, func(t *testing.T) {
 			base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
-				rawHead(in)
-				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				_, _ = rawHead(in)
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+
 					"9\r\ndata: 1\n\n\r\n")
 			})
 			r := newRig(t, base, nil)
-			req, _ := http.NewRequest(http.MethodPost, r.URL+path, http.NoBody)
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, http.NoBody)
 			res, err := r.client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer res.Body.Close()
+			defer func() { _ = res.Body.Close() }()
 			body, err := io.ReadAll(res.Body)
 			if string(body) != "data: 1\n\n" || !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("read %q, %v; want an unexpected end", body, err)
@@ -180,15 +180,15 @@ func TestTrailersBothWays(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			seen := make(chan http.Header, 1)
 			up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
-				io.Copy(io.Discard, req.Body)
+				_, _ = io.Copy(io.Discard, req.Body)
 				seen <- req.Trailer
 				w.Header().Set("Trailer", "X-Announced")
-				io.WriteString(w, "body")
+				_, _ = io.WriteString(w, "body")
 				w.Header().Set("X-Announced", "a")
 				w.Header().Set(http.TrailerPrefix+"X-Late", "l")
 			})
 			r := newRig(t, up.URL, nil)
-			req, _ := http.NewRequest(http.MethodPost, r.URL+path, io.MultiReader(strings.NewReader("{}")))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, io.MultiReader(strings.NewReader("{}")))
 			req.Trailer = http.Header{"X-Sum": {"42"}}
 			res, _ := r.do(t, req)
 			if got := (<-seen).Get("X-Sum"); got != "42" {
@@ -207,7 +207,7 @@ func TestInformationalResponsesPass(t *testing.T) {
 		w.WriteHeader(http.StatusEarlyHints)
 		w.Header().Del("Link")
 		w.Header()["Content-Type"] = nil
-		io.WriteString(w, "<html>")
+		_, _ = io.WriteString(w, "<html>")
 	})
 	r := newRig(t, up.URL, nil)
 	var hints []string
@@ -215,7 +215,7 @@ func TestInformationalResponsesPass(t *testing.T) {
 		hints = append(hints, fmt.Sprint(code, h.Get("Link")))
 		return nil
 	}}
-	req, _ := http.NewRequest(http.MethodPost, r.URL+chatPath, strings.NewReader("{}"))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, strings.NewReader("{}"))
 	res, _ := r.do(t, req.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
 	if len(hints) != 1 || hints[0] != "103</a>; rel=preload" {
 		t.Errorf("hints %q", hints)

@@ -10,7 +10,7 @@ import (
 
 func tenantOf(t *testing.T, tenants Tenants, target string, header ...string) string {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, target, nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
@@ -74,7 +74,7 @@ func TestCredentialTenants(t *testing.T) {
 func TestTenantsOfOddQueries(t *testing.T) {
 	names := NewCredentialTenants([]byte("key"))
 	name := func(query string) string {
-		r, err := http.NewRequest(http.MethodPost, "http://a"+chatPath+"?"+query, http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a"+chatPath+"?"+query, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func TestWebSocket(t *testing.T) {
 		if err != nil {
 			return
 		}
-		defer conn.CloseNow()
+		defer func() { _ = conn.CloseNow() }()
 		for {
 			kind, message, err := conn.Read(req.Context())
 			if err != nil {
@@ -46,7 +46,7 @@ func TestWebSocket(t *testing.T) {
 				t.Errorf("read %.20q, %v", got, err)
 			}
 		}
-		conn.Close(websocket.StatusNormalClosure, "")
+		_ = conn.Close(websocket.StatusNormalClosure, "")
 	}
 	r.Close()
 }
@@ -54,27 +54,27 @@ func TestWebSocket(t *testing.T) {
 // A POST that switches protocols on the chat route is not wrapped either.
 func TestUpgradeOnTheChatRoute(t *testing.T) {
 	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
-		rawHead(in)
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = rawHead(in)
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		line, _ := in.ReadString('\n')
-		io.WriteString(conn, "got "+line)
+		_, _ = io.WriteString(conn, "got "+line)
 	})
 	r := newRig(t, base, nil)
-	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: echo\r\nContent-Length: 0\r\n\r\n")
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: echo\r\nContent-Length: 0\r\n\r\n")
 	in := bufio.NewReader(conn)
 	if head, err := rawHead(in); err != nil || !strings.HasPrefix(head, "HTTP/1.1 101") {
 		t.Fatalf("head %q, %v", head, err)
 	}
-	io.WriteString(conn, "hello\n")
+	_, _ = io.WriteString(conn, "hello\n")
 	if line, _ := in.ReadString('\n'); line != "got hello\n" {
 		t.Errorf("read %q", line)
 	}
-	conn.Close()
+	_ = conn.Close()
 	r.fake.waitEnd(t)
 }
 
@@ -83,21 +83,21 @@ func TestExpectContinue(t *testing.T) {
 	base := rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
 		head, _ := rawHead(in)
 		heads <- head
-		io.CopyN(io.Discard, in, 2)
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+		_, _ = io.CopyN(io.Discard, in, 2)
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 	})
 	r := newRig(t, base, nil)
-	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n")
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: p\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n")
 	in := bufio.NewReader(conn)
 	if head, err := rawHead(in); err != nil || !strings.HasPrefix(head, "HTTP/1.1 100") {
 		t.Fatalf("first answer %q, %v", head, err)
 	}
-	io.WriteString(conn, "{}")
+	_, _ = io.WriteString(conn, "{}")
 	if rest, _ := io.ReadAll(in); !strings.HasPrefix(string(rest), "HTTP/1.1 200") {
 		t.Errorf("answer %q", rest)
 	}

@@ -132,7 +132,7 @@ func (p *Proxy) restResponded(res *http.Response) error {
 		return errNotHTTP
 	}
 	ex := exchangeOf(res.Request.Context())
-	ex.requestID = res.Header.Get("X-Request-Id")
+	ex.requestID = res.Header.Get("X-Request-ID")
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		ex.status = res.StatusCode // written past our ResponseWriter
 		return nil                 // ReverseProxy writes to this body: it is not wrapped
@@ -161,6 +161,7 @@ func (p *Proxy) chatResponded(res *http.Response) error {
 // watched is a response's body. It notes why reading it failed.
 type watched struct {
 	io.ReadCloser
+
 	ex *exchange
 }
 

@@ -18,6 +18,7 @@ const maxInflated = 64 << 20
 // that it looks for. Nothing that the scanner meets can fail the response.
 type tap struct {
 	io.ReadCloser
+
 	scan    *responseScanner
 	inflate *pushDecoder // nil for a body that is not compressed
 }
@@ -93,7 +94,7 @@ func newPushDecoder(c *codecs, encoding string, out func([]byte)) *pushDecoder {
 		if err != nil {
 			return
 		}
-		defer decoder.Close()
+		defer func() { _ = decoder.Close() }() // always nil
 		_, _ = io.Copy(writerFunc(out), io.LimitReader(decoder, maxInflated))
 	})
 	return d

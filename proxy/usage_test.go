@@ -142,15 +142,15 @@ func TestUsageOfCompressedStream(t *testing.T) {
 		d := newPushDecoder(new(codecs), name, scan.write)
 		w := open(&wire)
 		for i := 1; i < 5; i++ {
-			io.WriteString(w, `data: {"usage":{"prompt_tokens":`+string(rune('0'+i))+"}}\n\n")
-			w.Flush()
+			_, _ = io.WriteString(w, `data: {"usage":{"prompt_tokens":`+string(rune('0'+i))+"}}\n\n")
+			_ = w.Flush()
 			d.write(wire.Bytes())
 			wire.Reset()
 			if got := scan.doc.usage.Prompt; got != i {
 				t.Errorf("%s: after event %d the usage is %d", name, i, got)
 			}
 		}
-		w.Close()
+		_ = w.Close()
 		d.close()
 	}
 }

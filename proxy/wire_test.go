@@ -93,8 +93,8 @@ func (rec recording) answer(encoding string, seen chan<- string) http.HandlerFun
 		w.WriteHeader(rec.meta.Status)
 		for rest := response; len(rest) > 0; {
 			n := min(len(rest), 1+random.IntN(len(response)/20+2))
-			w.Write(rest[:n])
-			http.NewResponseController(w).Flush()
+			_, _ = w.Write(rest[:n])
+			_ = http.NewResponseController(w).Flush()
 			rest = rest[n:]
 		}
 	}
