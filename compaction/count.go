@@ -18,7 +18,17 @@ func (r *request) tokens(i int, e tokens.Encoder) int {
 		n += tokens.AudioTokens
 	}
 	m.parts(s, func(p part) { n += r.partTokens(p, e) })
+	switch m.role {
+	case roleAssistant:
+		n += r.rates.Assistant
+	case roleTool:
+		n += r.rates.Result
+	case roleFunction:
+		n += r.rates.Function
+	default: // nothing more than any message
+	}
 	m.eachCall(s, func(c call) {
+		n += r.rates.Call
 		if c.kind == callOther {
 			n += e.CountBytes(c.in(r.body))
 			return
@@ -28,29 +38,12 @@ func (r *request) tokens(i int, e tokens.Encoder) int {
 	return n
 }
 
-// extraTokens is what the request costs beside its messages: tools, functions
-// and the schema of the answer, as JSON, and the opening of the reply.
-func (r *request) extraTokens(e tokens.Encoder) int {
-	n := tokens.ReplyPriming
-	for _, extra := range r.extras {
-		n += e.CountBytes(extra.in(r.body))
-	}
-	return n
-}
-
 func (r *request) partTokens(p part, e tokens.Encoder) int {
 	switch p.kind {
 	case kindText, kindRefusal:
 		return e.CountBytes(decoded(p.text.in(r.body)))
-	case kindImage:
-		if p.attachment(r.body).detail == "low" {
-			return tokens.ImageTokensLow
-		}
-		return tokens.ImageTokens
-	case kindAudio:
-		return tokens.AudioTokens
-	case kindFile:
-		return tokens.FileTokens
+	case kindImage, kindAudio, kindFile:
+		return p.attachment(r.body).tokens(p.kind, r.rates.media)
 	case kindOther:
 		if p.attachment(r.body).inline {
 			return tokens.FileTokens // of encoded data, the length says nothing

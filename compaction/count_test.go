@@ -13,7 +13,9 @@ func TestTokensOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := counter.For("gpt-4o")
+	frame := tokens.FrameOf("gpt-4o")
 	base := func(role string) int { return tokens.MessageOverhead + e.Count(role) }
+	call := base("assistant") + frame.Call + e.Count("f")
 	data := strings.Repeat("A", 10_000)
 	tests := map[string]struct {
 		message string
@@ -28,13 +30,16 @@ func TestTokensOfAMessage(t *testing.T) {
 		"a refusal":        {assistantWith(`"refusal":"I cannot"`), base("assistant") + e.Count("I cannot")},
 		"reasoning":        {assistantWith(`"reasoning_content":"well, well"`), base("assistant") + e.Count("well, well")},
 		"reasoning twice":  {assistantWith(`"reasoning":"so, so it went","reasoning_details":[{}]`), base("assistant") + e.Count("so, so it went")},
-		"a call":           {callWith(`"{\"a\": 1}"`), base("assistant") + e.Count("f") + e.Count(`{"a": 1}`)},
-		"a custom call":    {assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"go on"}}]`), base("assistant") + e.Count("f") + e.Count("go on")},
-		"a legacy call":    {assistantWith(`"function_call":{"name":"f","arguments":"{}"}`), base("assistant") + e.Count("f") + e.Count("{}")},
+		"a call":           {callWith(`"{\"a\": 1}"`), call + e.Count(`{"a": 1}`)},
+		"a custom call":    {assistantWith(`"tool_calls":[{"type":"custom","custom":{"name":"f","input":"go on"}}]`), call + e.Count("go on")},
+		"a legacy call":    {assistantWith(`"function_call":{"name":"f","arguments":"{}"}`), call + e.Count("{}")},
 		"an image":         {userSays(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + data + `"}}]`), base("user") + tokens.ImageTokens},
 		"a small image":    {userSays(`[{"type":"image_url","image_url":{"url":"u","detail":"low"}}]`), base("user") + tokens.ImageTokensLow},
 		"a file":           {userSays(`[{"type":"file","file":{"filename":"a.pdf","file_data":"` + data + `"}}]`), base("user") + tokens.FileTokens},
-		"audio":            {userSays(`[{"type":"input_audio","input_audio":{"format":"wav","data":"` + data + `"}}]`), base("user") + tokens.AudioTokens},
+		"audio":            {userSays(`[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + strings.Repeat(data, 32) + `"}}]`), base("user") + 15*10},
+		"short audio":      {userSays(`[{"type":"input_audio","input_audio":{"format":"wav","data":"AAAA"}}]`), base("user") + 10},
+		"audio elsewhere":  {userSays(`[{"type":"input_audio","input_audio":{"format":"wav"}}]`), base("user") + tokens.AudioTokens},
+		"a long file":      {userSays(`[{"type":"file","file":{"filename":"a.pdf","file_data":"` + strings.Repeat(data, 32) + `"}}]`), base("user") + 3*tokens.FileTokens},
 		"audio by id":      {assistantWith(`"audio":{"id":"audio_1"}`), base("assistant") + tokens.AudioTokens},
 		"unknown data":     {userSays(`[{"type":"video_url","video_url":{"url":"data:video/mp4;base64,` + data + `"}}]`), base("user") + tokens.FileTokens},
 		"an unknown part":  {userSays(`[{"type":"zoo"}]`), base("user") + e.Count(`{"type":"zoo"}`)},
@@ -42,22 +47,15 @@ func TestTokensOfAMessage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := fingerprints(t, test.message).tokens(0, e); got != test.want {
+			if got := countedFor(t, "gpt-4o", test.message).tokens(0, e); got != test.want {
 				t.Errorf("%d tokens, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-func TestExtraTokens(t *testing.T) {
-	counter, err := tokens.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := counter.For("gpt-4o")
-	r := mustScan(t, `{"tools":[{"type":"function"}],"functions":null,"response_format":{"type":"json_object"},"messages":`+oneMessage+`}`)
-	want := tokens.ReplyPriming + e.Count(`[{"type":"function"}]`) + e.Count(`{"type":"json_object"}`)
-	if got := r.extraTokens(e); got != want {
-		t.Errorf("%d tokens, want %d", got, want)
-	}
+// countedFor is a request of those messages to that model, scanned.
+func countedFor(t *testing.T, model, messages string) *request {
+	t.Helper()
+	return mustScan(t, `{"model":"`+model+`","messages":[`+messages+`]}`)
 }

@@ -74,7 +74,7 @@ func (o Plans) Explain(body []byte, summary string) (Explanation, error) {
 	}
 	r.fingerprint()
 	if o.Model != "" {
-		r.model = o.Model
+		r.model, r.rates = o.Model, ratesOf(o.Model)
 	}
 	enc := o.Tokens.For(r.model)
 	cost := make([]int, len(r.messages))

@@ -45,13 +45,16 @@ type ToolTokens struct {
 	Tokens int
 }
 
-// Measure counts a request's body as planning does, with the encoder of the
-// model that the body names. The error says why the body is no chat request,
-// and quotes nothing of it.
-func Measure(body []byte, encoder func(model string) tokens.Encoder) (Measurement, error) {
+// Measure counts a request's body as planning does: for the model of that name,
+// or if it is empty for the one that the body names, and with its encoder. The
+// error says why the body is no chat request, and quotes nothing of it.
+func Measure(body []byte, model string, encoder func(model string) tokens.Encoder) (Measurement, error) {
 	r, err := scan(body)
 	if err != nil {
 		return Measurement{}, err
+	}
+	if model != "" {
+		r.model, r.rates = model, ratesOf(model)
 	}
 	r.fingerprint()
 	enc := encoder(r.model)
@@ -63,16 +66,11 @@ func Measure(body []byte, encoder func(model string) tokens.Encoder) (Measuremen
 
 	m := Measurement{Model: r.model, Encoder: enc, Tokens: v.received()}
 	m.addMessages(v)
-	m.Reply = r.extrasAlone(enc)
-	for _, extra := range r.extras {
-		n := r.extrasAlone(enc, extra) - m.Reply
-		if r.body[extra.from] != '[' {
-			m.Format += n
-			continue
-		}
-		m.addTools(r, enc, extra)
+	b := r.beside(enc)
+	m.Tools, m.Format, m.Reply = b.tools, b.format, b.reply
+	for _, one := range r.declarations() {
+		m.Declarations = append(m.Declarations, ToolTokens{toolName(one.in(body)), r.toolTokens(enc, []span{one})})
 	}
-	m.Tools = v.extra - m.Reply - m.Format
 	return m, nil
 }
 
@@ -90,30 +88,6 @@ func (m *Measurement) addMessages(v *view) {
 			m.Chunks = append(m.Chunks, ChunkTokens{Chunk: chunk(c).String(), Messages: counts[c], Tokens: n})
 		}
 	}
-}
-
-// addTools tells the costs of the elements of tools or functions.
-func (m *Measurement) addTools(r *request, enc tokens.Encoder, list span) {
-	s := &scanner{text: r.body, pos: list.from, limit: maxDepth}
-	_ = s.array(func() error { // scan has passed it
-		one, err := s.value()
-		if err != nil {
-			return err
-		}
-		m.Declarations = append(m.Declarations, ToolTokens{
-			Name:   toolName(one.in(r.body)),
-			Tokens: r.extrasAlone(enc, one) - m.Reply,
-		})
-		return nil
-	})
-}
-
-// extrasAlone is what a request costs beside its messages if it has these
-// extras and no others.
-func (r *request) extrasAlone(enc tokens.Encoder, extras ...span) int {
-	alone := *r
-	alone.extras = extras
-	return alone.extraTokens(enc)
 }
 
 // toolName is the name of a declared tool or function; a tool of the

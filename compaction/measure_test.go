@@ -33,7 +33,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Measure([]byte(measured), counter.For)
+	m, err := Measure([]byte(measured), "", counter.For)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestMeasure(t *testing.T) {
 	// It agrees with what planning counts.
 	r := mustScan(t, measured)
 	r.fingerprint()
-	want := r.extraTokens(m.Encoder)
+	want := r.beside(m.Encoder).total()
 	for i := range r.messages {
 		want += r.tokens(i, m.Encoder)
 		if got := m.Messages[i].Tokens; got != r.tokens(i, m.Encoder) || m.Messages[i].Index != i {
@@ -105,7 +105,7 @@ func checkSums(t *testing.T, m Measurement) {
 
 func TestMeasureWhatIsNoRequest(t *testing.T) {
 	for _, body := range []string{"", "hello", "[]", `{"messages": []}`, `{"messages": [{"role": "user"}`} {
-		if m, err := Measure([]byte(body), (*tokens.Counter)(nil).For); err == nil {
+		if m, err := Measure([]byte(body), "", (*tokens.Counter)(nil).For); err == nil {
 			t.Errorf("%q: %+v", body, m)
 		}
 	}
@@ -117,7 +117,7 @@ func TestMeasureRealConversations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, body := range corpus(t) {
-		m, err := Measure(body, counter.For)
+		m, err := Measure(body, "", counter.For)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

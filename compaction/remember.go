@@ -6,6 +6,8 @@ import "github.com/pleat-proxy/pleat/compaction/tokens"
 // what counts but has no part in a fingerprint, as reasoning text.
 type countKey struct {
 	encoding string
+	rates    tokens.Frame
+	media    string // the rule for what is no text
 	fp       fingerprint
 	bytes    int
 }
@@ -15,7 +17,7 @@ func (c *Compactor) costs(r *request, enc tokens.Encoder) []int {
 	out := make([]int, len(r.messages))
 	for i := range r.messages {
 		m := &r.messages[i]
-		key := countKey{enc.Name(), m.fp, m.to - m.from}
+		key := countKey{enc.Name(), r.rates.Frame, r.rates.media.Name(), m.fp, m.to - m.from}
 		n, ok := c.counts.Get(key)
 		if !ok {
 			n = r.tokens(i, enc)
@@ -28,7 +30,7 @@ func (c *Compactor) costs(r *request, enc tokens.Encoder) []int {
 
 // count is enc.Count, remembered.
 func (c *Compactor) count(enc tokens.Encoder, text string) int {
-	key := countKey{enc.Name(), fingerprint(sum128(text)), len(text)}
+	key := countKey{encoding: enc.Name(), fp: fingerprint(sum128(text)), bytes: len(text)}
 	n, ok := c.counts.Get(key)
 	if !ok {
 		n = enc.Count(text)

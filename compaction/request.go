@@ -14,6 +14,7 @@ type request struct {
 	messages   []message
 	list       span   // the messages array, brackets included
 	model      string // decoded; "" if absent or not a string
+	rates      rates  // of the model
 	stream     bool
 	hasTools   bool   // tools or functions is an array with something in it
 	extras     []span // values of tools, functions and response_format: counted, never touched
@@ -97,6 +98,7 @@ func scan(body []byte) (*request, error) {
 		return nil, fmt.Errorf("byte %d: %w", s.pos, err)
 	}
 	r.match()
+	r.rates = ratesOf(r.model)
 	return r, nil
 }
 

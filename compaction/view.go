@@ -41,7 +41,7 @@ func look(
 	r *request, enc tokens.Encoder, limits window.Limits, p policy, cost []int, count func(string) int,
 ) *view {
 	v := &view{policy: p, r: r, h: group(r), enc: enc, limits: limits, cost: cost}
-	v.extra = r.extraTokens(enc)
+	v.extra = r.beside(enc).total()
 	for i, c := range v.h.chunks(r) {
 		v.byChunk[c] += v.cost[i]
 	}

@@ -67,15 +67,12 @@ func (c counting) run(cmd *cobra.Command, environ []string, path string) error {
 	if c.text {
 		return report.plain(c.model, encoder(""), data)
 	}
-	m, err := compaction.Measure(data, encoder)
+	m, err := compaction.Measure(data, c.model, encoder)
 	if err != nil {
 		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
 			warnTo(cmd.ErrOrStderr())("counted as plain text, since it is no chat request: " + err.Error())
 		}
 		return report.plain(c.model, encoder(""), data)
-	}
-	if c.model != "" {
-		m.Model = c.model
 	}
 	return report.request(m)
 }
