@@ -23,7 +23,7 @@ func BenchmarkProxy(b *testing.B) {
 	b.Cleanup(transport.CloseIdleConnections)
 	plain := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }}
 	pleat := newRig(b, up.URL, func(o *Options) {
-		o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil))
+		o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what writing lines costs is part of it
 		o.Compactor = stillCompactor{new(fakeCompactor)}
 	})
 	for _, size := range []struct {
@@ -41,12 +41,14 @@ func BenchmarkProxy(b *testing.B) {
 }
 
 func benchmark(b *testing.B, target, body string) {
+	b.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	b.ReportAllocs()
 	for b.Loop() {
-		res, err := client.Post(target, "application/json", strings.NewReader(body))
+		req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, target, strings.NewReader(body))
+		res, err := client.Do(req)
 		if err != nil {
 			b.Fatal(err)
 		}

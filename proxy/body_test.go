@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -118,7 +119,9 @@ func TestEarlyAnswer(t *testing.T) {
 	})
 	r := newRig(t, base, nil)
 	for i := range 12 {
-		if res, _ := r.post(t, strings.Repeat(string(rune('a'+i%26)), 3<<20)); res.StatusCode != 400 && res.StatusCode != 502 {
+		body := strings.Repeat(string(rune('a'+i%26)), 3<<20)
+		res, _ := r.post(t, body)
+		if res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusBadGateway {
 			t.Errorf("status %d", res.StatusCode)
 		}
 	}

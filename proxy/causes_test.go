@@ -118,12 +118,14 @@ func TestDiscreet(t *testing.T) {
 
 // An HTTP/2 upstream that resets a stream is logged with the code that it gave.
 func TestStreamErrorIsTold(t *testing.T) {
-	up := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	up.EnableHTTP2 = true
 	up.StartTLS()
 	t.Cleanup(up.Close)
 	r := newRig(t, up.URL, func(o *Options) {
-		o.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: up.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+		trust(o, up)
 	})
 	if res, _ := r.post(t, "{}"); res.StatusCode != http.StatusBadGateway {
 		t.Errorf("status %d", res.StatusCode)

@@ -25,6 +25,7 @@ type got struct {
 
 // recordingUpstream answers every request with a little completion.
 func recordingUpstream(t *testing.T) (base string, requests chan got) {
+	t.Helper()
 	requests = make(chan got, 100)
 	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
@@ -141,7 +142,8 @@ func TestPlanIsDescribed(t *testing.T) {
 		}
 	}
 	timing, ok := strings.CutPrefix(res.Header.Get("Server-Timing"), "pleat;dur=")
-	if ms, err := strconv.ParseFloat(timing, 64); !ok || err != nil || ms < 0 || len(timing)-strings.IndexByte(timing, '.') != 4 {
+	if ms, err := strconv.ParseFloat(timing, 64); !ok || err != nil || ms < 0 ||
+		len(timing)-strings.IndexByte(timing, '.') != 4 {
 		t.Errorf("Server-Timing %q", res.Header.Get("Server-Timing"))
 	}
 	if res.Header.Get("Set-Cookie") != "" {
@@ -201,7 +203,7 @@ func TestCaller(t *testing.T) {
 		t.Errorf("URL %s, want %s", got, want)
 	}
 	if len(caller.Header) != 3 || caller.Header.Get("Authorization") != "Bearer k" ||
-		caller.Header.Get("OpenAI-Organization") != "o" || caller.Header.Get("Api-Key") != "a" {
+		caller.Header.Get("Openai-Organization") != "o" || caller.Header.Get("Api-Key") != "a" {
 		t.Errorf("header %v", caller.Header)
 	}
 }

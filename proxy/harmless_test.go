@@ -16,7 +16,10 @@ func TestPanicsAreContained(t *testing.T) {
 	bug := func() { panic("secret text") }
 	for part, plant := range map[string]func(*fakeCompactor){
 		"plan": func(f *fakeCompactor) {
-			f.plan = func(compaction.Request) (*compaction.Plan, error) { bug(); return nil, nil }
+			f.plan = func(compaction.Request) (*compaction.Plan, error) {
+				bug()
+				return verbatim(compaction.Request{}), nil
+			}
 		},
 		"responded": func(f *fakeCompactor) { f.responded = func(int) { bug() } },
 		"finished":  func(f *fakeCompactor) { f.finished = bug },
@@ -26,7 +29,7 @@ func TestPanicsAreContained(t *testing.T) {
 			r := newRig(t, base, nil)
 			plant(r.fake)
 			res, body := r.post(t, "{ }")
-			if up := <-requests; up.body != "{ }" || res.StatusCode != 200 || !strings.Contains(body, "hi") {
+			if up := <-requests; up.body != "{ }" || res.StatusCode != http.StatusOK || !strings.Contains(body, "hi") {
 				t.Errorf("sent %q, got %d %q", up.body, res.StatusCode, body)
 			}
 			if degraded := res.Header.Get("X-Pleat-Status") == "degraded"; degraded != (part == "plan") {
@@ -45,7 +48,9 @@ func TestPanicsAreContained(t *testing.T) {
 
 func TestPanicElsewhereIsA500(t *testing.T) {
 	base, _ := recordingUpstream(t)
-	r := newRig(t, base, func(o *Options) { o.Tenants = tenantsFunc(func(*http.Request) (string, error) { panic("bug") }) })
+	r := newRig(t, base, func(o *Options) {
+		o.Tenants = tenantsFunc(func(*http.Request) (string, error) { panic("bug") })
+	})
 	res, body := r.post(t, "{}")
 	if res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, `"type":"server_error"`) {
 		t.Errorf("got %d %s", res.StatusCode, body)
@@ -64,7 +69,7 @@ func TestTenantRefusal(t *testing.T) {
 		})
 	})
 	res, body := r.post(t, "{}")
-	if res.StatusCode != 401 || strings.Contains(body, "private") || len(requests) != 0 {
+	if res.StatusCode != http.StatusUnauthorized || strings.Contains(body, "private") || len(requests) != 0 {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 // rig is a proxy before an upstream.
 type rig struct {
 	*httptest.Server
+
 	proxy  *Proxy
 	fake   *fakeCompactor
 	log    *safeBuffer
@@ -87,8 +89,8 @@ func (r *rig) post(t *testing.T, body string, header ...string) (*http.Response,
 
 func (r *rig) do(t *testing.T, req *http.Request, header ...string) (*http.Response, string) {
 	t.Helper()
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	res, err := r.client.Do(req)
 	if err != nil {
@@ -115,9 +117,9 @@ func (r *rig) metric(t *testing.T, name string, labels ...string) float64 {
 		if family.GetName() != name {
 			continue
 		}
-		for _, m := range family.Metric {
+		for _, m := range family.GetMetric() {
 			have := map[string]bool{}
-			for _, l := range m.Label {
+			for _, l := range m.GetLabel() {
 				have[l.GetName()+"="+l.GetValue()] = true
 			}
 			match := true
@@ -125,7 +127,7 @@ func (r *rig) metric(t *testing.T, name string, labels ...string) float64 {
 				match = match && have[l]
 			}
 			if match {
-				sum += m.Counter.GetValue() + m.Gauge.GetValue() + float64(m.Histogram.GetSampleCount())
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}

@@ -2,12 +2,26 @@ package proxy
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 )
+
+// transportOf is the transport that newRig made.
+func transportOf(o *Options) *http.Transport {
+	t, _ := o.Transport.(*http.Transport)
+	return t
+}
+
+// trust has the proxy believe the upstream's certificate.
+func trust(o *Options, up *httptest.Server) {
+	roots := x509.NewCertPool()
+	roots.AddCert(up.Certificate())
+	transportOf(o).TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+}
 
 // Providers speak HTTP/2: bodies, streams, trailers and early answers must
 // work there as well.
@@ -29,7 +43,7 @@ func TestHTTP2Upstream(t *testing.T) {
 	up.StartTLS()
 	t.Cleanup(up.Close)
 	r := newRig(t, up.URL, func(o *Options) {
-		o.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: up.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+		trust(o, up)
 	})
 	for range 20 {
 		if res, _ := r.post(t, strings.Repeat("x", 1<<20), "X-Early", "1"); res.StatusCode != http.StatusBadRequest {

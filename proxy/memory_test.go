@@ -14,6 +14,7 @@ import (
 // heldUpstream takes bodies whole, tells of each, and answers once it is told
 // to: its header at begin, its end at end.
 func heldUpstream(t *testing.T) (base string, bodies chan string, begin, end chan struct{}) {
+	t.Helper()
 	bodies, begin, end = make(chan string, 10), make(chan struct{}), make(chan struct{})
 	wait := func(r *http.Request, c chan struct{}) {
 		select {
@@ -41,7 +42,8 @@ func TestBodyIsFreedWhenTheAnswerBegins(t *testing.T) {
 		r.fake.plan = plan
 		answered := make(chan *http.Response)
 		go func() {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, strings.NewReader(strings.Repeat("x", 100_000)))
+			body := strings.NewReader(strings.Repeat("x", 100_000))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, body)
 			res, err := r.client.Do(req)
 			if err != nil {
 				t.Error(err)

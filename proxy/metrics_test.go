@@ -22,8 +22,9 @@ func metricSums(t *testing.T, reg *prometheus.Registry) (sums map[string]float64
 	}
 	sums, series = map[string]float64{}, map[string]int{}
 	for _, family := range all {
-		for _, m := range family.Metric {
-			sums[family.GetName()] += m.Counter.GetValue() + m.Gauge.GetValue() + float64(m.Histogram.GetSampleCount())
+		for _, m := range family.GetMetric() {
+			sums[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue() +
+				float64(m.GetHistogram().GetSampleCount())
 			series[family.GetName()]++
 		}
 	}

@@ -25,7 +25,7 @@ func (p *Proxy) observe(next http.Handler) http.Handler {
 			defer ex.body.finish()
 		}
 		finished := false
-		defer func() {
+		defer func() { //nolint:contextcheck // r carries it
 			if !finished && ex.ended == endComplete {
 				ex.ended = brokenBy(r.Context(), ex)
 			}
@@ -121,7 +121,7 @@ func (c *chat) appendAttrs(attrs []slog.Attr) []slog.Attr {
 // it is how a half-relayed response is cut, and goes on to the server.
 func (p *Proxy) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
+		defer func() { //nolint:contextcheck // r carries it
 			cause := recover()
 			if cause == nil {
 				return

@@ -16,6 +16,7 @@ import (
 
 // headUpstream answers 204 and hands on each request's head as it came.
 func headUpstream(t *testing.T) (base string, heads chan string) {
+	t.Helper()
 	heads = make(chan string, 10)
 	base = rawUpstream(t, func(conn net.Conn, in *bufio.Reader) {
 		head, err := rawHead(in)
@@ -138,12 +139,12 @@ func TestResponseIsKept(t *testing.T) {
 
 func TestUploadStreams(t *testing.T) {
 	first, answered := make(chan struct{}), make(chan []byte, 1)
-	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+	up := newUpstreamServer(t, func(_ http.ResponseWriter, req *http.Request) {
 		head := make([]byte, 4)
 		_, _ = io.ReadFull(req.Body, head)
 		close(first) // arrived before the client has sent the rest
 		rest, _ := io.ReadAll(req.Body)
-		answered <- append(head, rest...)
+		answered <- slices.Concat(head, rest)
 	})
 	r := newRig(t, up.URL, nil)
 	sent := make([]byte, 3<<20)
@@ -163,7 +164,7 @@ func TestUploadStreams(t *testing.T) {
 }
 
 func TestRedirectsAndErrorsPass(t *testing.T) {
-	up := newUpstreamServer(t, func(w http.ResponseWriter, req *http.Request) {
+	up := newUpstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/elsewhere")
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTemporaryRedirect)
@@ -171,7 +172,8 @@ func TestRedirectsAndErrorsPass(t *testing.T) {
 	r := newRig(t, up.URL, nil)
 	r.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, _ := r.post(t, `{}`)
-	if res.StatusCode != 307 || res.Header.Get("Location") != "/elsewhere" || res.Header.Get("Retry-After") != "7" {
+	if res.StatusCode != http.StatusTemporaryRedirect ||
+		res.Header.Get("Location") != "/elsewhere" || res.Header.Get("Retry-After") != "7" {
 		t.Errorf("got %d %v", res.StatusCode, res.Header)
 	}
 }

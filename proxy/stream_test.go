@@ -43,7 +43,8 @@ func TestEventsArriveAtOnce(t *testing.T) {
 					}
 				})
 				r := newRig(t, up.URL, nil)
-				res, err := r.client.Post(r.URL+path, "application/json", strings.NewReader("{}"))
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, strings.NewReader("{}"))
+				res, err := r.client.Do(req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +189,8 @@ func TestTrailersBothWays(t *testing.T) {
 				w.Header().Set(http.TrailerPrefix+"X-Late", "l")
 			})
 			r := newRig(t, up.URL, nil)
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, io.MultiReader(strings.NewReader("{}")))
+			body := io.MultiReader(strings.NewReader("{}"))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, body)
 			req.Trailer = http.Header{"X-Sum": {"42"}}
 			res, _ := r.do(t, req)
 			if got := (<-seen).Get("X-Sum"); got != "42" {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,8 +12,8 @@ import (
 func tenantOf(t *testing.T, tenants Tenants, target string, header ...string) string {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, nil)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Add(pair[0], pair[1])
 	}
 	name, err := tenants.Tenant(r)
 	if err != nil {

@@ -101,6 +101,7 @@ func (rec recording) answer(encoding string, seen chan<- string) http.HandlerFun
 }
 
 func replay(t *testing.T, r *rig, rec recording, encoding string, seen <-chan string) {
+	t.Helper()
 	response := encode(string(rec.response), encoding)
 	request := encode(string(rec.request), encoding)
 	res, body := r.post(t, string(request), "Content-Type", "application/json", "Content-Encoding", encoding)

@@ -119,7 +119,10 @@ func TestDrainOff(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &lifecycle{drain: test.drain, public: new(server), log: slog.New(slog.DiscardHandler), signals: make(chan os.Signal, 2)}
+				l := &lifecycle{
+					drain: test.drain, public: new(server), log: slog.New(slog.DiscardHandler),
+					signals: make(chan os.Signal, 2),
+				}
 				for range test.signals {
 					l.signals <- os.Interrupt
 				}
