@@ -48,14 +48,20 @@ func asError(err error) *Error {
 	}
 }
 
-// write sends OpenAI's error envelope.
-func (e *Error) write(w http.ResponseWriter) {
+// encode is OpenAI's error envelope.
+func (e *Error) encode() []byte {
 	body, err := json.Marshal(map[string]any{"error": map[string]any{
 		"message": e.Message, "type": e.Type, "param": nil, "code": e.Code,
 	}})
 	if err != nil {
-		body = nil // four strings: cannot fail
+		return nil // four strings: cannot fail
 	}
+	return body
+}
+
+// write sends the envelope.
+func (e *Error) write(w http.ResponseWriter) {
+	body := e.encode()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)

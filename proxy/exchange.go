@@ -59,6 +59,7 @@ type chat struct {
 	tap      *tap          // reads the response in passing; nil until there is one
 	usage    compaction.Usage
 	signed   bool
+	overflow overflowed // zero if the upstream did not refuse it as too long
 }
 
 type exchangeKey struct{}

@@ -27,6 +27,7 @@ type Metrics struct {
 	input       *prometheus.CounterVec       // stage 2 × model 33: 66
 	saved       *prometheus.CounterVec       // model 33
 	upstream    *prometheus.CounterVec       // kind 3 × model 33: 99
+	overflows   *prometheus.CounterVec       // kind 3 × outcome 4: 12
 	uncompacted [families]prometheus.Counter // 6, and one that is never used
 
 	summarizer struct{ prompt, completion prometheus.Counter } // 2
@@ -76,8 +77,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			"Input tokens of chat completions by Pleat's own count, as received and as sent.", "stage", "model"),
 		saved:    f.counters("saved_tokens_total", "Input tokens that were received and not sent, summed over requests.", "model"),
 		upstream: f.counters("upstream_tokens_total", "Tokens that the upstream said it used.", "kind", "model"),
+		overflows: f.counters("overflows_total",
+			"Chat completions that exceeded their window, by what did (input or total) and what came of it.", "kind", "outcome"),
 	}
 	m.observerMetrics(f)
+	for _, outcome := range []string{outcomePrevented, outcomeRecovered, outcomeReported, outcomeFailed} {
+		m.overflows.WithLabelValues("input", outcome)
+		m.overflows.WithLabelValues("total", outcome)
+	}
 	m.models = models{counters: map[string]*modelCounters{}, make: m.modelCounters}
 	m.models.rest = m.modelCounters(other)
 	return m
@@ -144,6 +151,9 @@ func (m *Metrics) exchanged(ex *exchange) {
 
 func (m *Metrics) chatted(ex *exchange) {
 	c := ex.chat
+	if o := c.outcome(); o.outcome != "" {
+		m.overflows.WithLabelValues(o.kind, o.outcome).Inc()
+	}
 	m.added.Observe(c.added.Seconds())
 	accepted := ex.status >= 200 && ex.status < 300
 	model := m.models.of(c.plan.Model, accepted)

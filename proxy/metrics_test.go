@@ -46,7 +46,7 @@ func TestEveryMetricMoves(t *testing.T) {
 	m.uncompacted[familyResponses].Inc()
 	m.failures.of("plan").Inc()
 	m.exchanged(&exchange{route: routeChat, status: 200, started: time.Now(), ended: endClient, chat: &chat{
-		plan:  &compaction.Plan{Model: "m", TokensReceived: 9, TokensSent: 4, Status: "strange"},
+		plan:  &compaction.Plan{Model: "m", TokensReceived: 9, TokensSent: 4, Status: "strange", Prevented: true},
 		usage: compaction.Usage{Prompt: 1, Completion: 2, Cached: 1},
 	}})
 	sums, _ := metricSums(t, reg)
@@ -54,6 +54,7 @@ func TestEveryMetricMoves(t *testing.T) {
 		"requests_total", "aborted_total", "request_duration_seconds", "added_latency_seconds", "input_tokens_total",
 		"saved_tokens_total", "upstream_tokens_total", "uncompacted_requests_total", "summarizer_tokens_total",
 		"summaries_total", "jobs_dropped_total", "store_errors_total", "queue_depth", "failures_total", "body_bytes",
+		"overflows_total",
 	} {
 		if sums["pleat_"+name] <= 0 {
 			t.Errorf("pleat_%s did not move", name)
@@ -89,7 +90,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	count(strings.Repeat("long", 100), 200)
 	_, series := metricSums(t, reg)
 	for name, most := range map[string]int{
-		"requests_total": 126, "saved_tokens_total": 33, "input_tokens_total": 66, "upstream_tokens_total": 99,
+		"requests_total": 144, "saved_tokens_total": 33, "input_tokens_total": 66, "upstream_tokens_total": 99,
 		"summaries_total": 8, "jobs_dropped_total": 4, "store_errors_total": 9,
 	} {
 		if got := series["pleat_"+name]; got > most {

@@ -102,6 +102,9 @@ func (c *chat) appendAttrs(attrs []slog.Attr) []slog.Attr {
 		slog.Int("prompt_tokens", c.usage.Prompt),
 		slog.Int("completion_tokens", c.usage.Completion),
 	)
+	if o := c.outcome(); o.outcome != "" {
+		attrs = append(attrs, slog.String("overflow", o.outcome), slog.String("overflow_kind", o.kind))
+	}
 	if c.short {
 		attrs = append(attrs, slog.String("unplanned", "limits.memory is reached"))
 	}

@@ -82,6 +82,11 @@ type Options struct {
 	// client's next bytes. 0: DefaultBodyTimeout.
 	BodyTimeout time.Duration
 
+	// Overflow says what is done about a chat that the upstream refuses because
+	// its window is exceeded, where Compactor is a Recoverer. With forward, its
+	// answer passes as it is. Empty: OverflowRecover.
+	Overflow compaction.OverflowPolicy
+
 	// Transport sends requests upstream. Nil: NewTransport().
 	Transport http.RoundTripper
 }
@@ -116,8 +121,8 @@ func New(opts Options) (*Proxy, error) {
 
 	p := &Proxy{opts: opts, upstream: up}
 	p.bodies.memory = &budget{limit: opts.MaxMemory, gauge: opts.Metrics.bodies}
-	p.chats = p.reverseProxy(p.rewriteChat, p.chatResponded)
-	p.rest = p.reverseProxy(p.rewriteRest, p.restResponded)
+	p.chats = p.reverseProxy(p.rewriteChat, p.chatResponded, p.recovering(opts.Transport))
+	p.rest = p.reverseProxy(p.rewriteRest, p.restResponded, opts.Transport)
 	p.routes = p.router()
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -67,13 +68,13 @@ func (u upstream) target(in *url.URL) *url.URL {
 }
 
 func (p *Proxy) reverseProxy(
-	rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error,
+	rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error, transport http.RoundTripper,
 ) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		ModifyResponse: modify,
 		ErrorHandler:   p.fail,
-		Transport:      p.opts.Transport,
+		Transport:      transport,
 		BufferPool:     &p.copies,
 		// Whatever its type, what the upstream has sent is passed on at once.
 		FlushInterval: -1,
@@ -144,12 +145,14 @@ func (p *Proxy) restResponded(res *http.Response) error {
 // chatResponded tells the compactor, describes the plan in the headers and
 // sets a reader beside the body.
 func (p *Proxy) chatResponded(res *http.Response) error {
+	_, held := res.Body.(*gate) // it tells the compactor itself, later
 	if err := p.restResponded(res); err != nil {
 		return err
 	}
 	c := exchangeOf(res.Request.Context()).chat
-	p.responded(res, c)
-	c.letGo()
+	if !held {
+		p.responded(res.Request.Context(), c, res.StatusCode, res.Header)
+	}
 	c.describe(res.Header)
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		c.tap = newTap(res, &p.codecs)
@@ -173,10 +176,13 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (p *Proxy) responded(res *http.Response, c *chat) {
+// responded tells the compactor of the final answer's header. From then on
+// nobody asks for the request's body.
+func (p *Proxy) responded(ctx context.Context, c *chat, status int, header http.Header) {
+	defer c.letGo()
 	if !c.planned {
 		return
 	}
-	defer p.recoverPart(res.Request.Context(), "responded")
-	p.opts.Compactor.Responded(c.plan, res.StatusCode, res.Header)
+	defer p.recoverPart(ctx, "responded")
+	p.opts.Compactor.Responded(c.plan, status, header)
 }
