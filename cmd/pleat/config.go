@@ -22,6 +22,7 @@ type Config struct {
 	TokensCache int
 	Models      []modelRule
 	Windows     WindowsConfig
+	Overflow    OverflowConfig
 
 	Summarizer SummarizerConfig
 	Store      StoreConfig
@@ -57,6 +58,12 @@ type WindowsConfig struct {
 	Metadata                     bool
 	MetadataKey, MetadataKeyFile string
 	Catalogue, CatalogueCache    string
+}
+
+// OverflowConfig holds the options below overflow.
+type OverflowConfig struct {
+	Policy string // recover, report or forward
+	Wait   time.Duration
 }
 
 // StoreConfig holds store and the options named store_….

@@ -105,6 +105,7 @@ var samples = map[string]string{
 	"tool_results": "shorten", "tool_results_keep": "3", "tool_results_exempt": "read_plan, list_files",
 	"upstream_metadata": "on", "upstream_metadata_key": "sk-2", "upstream_metadata_key_file": "FILE",
 	"catalogue": "https://catalogue.example/models.json", "catalogue_cache": "/var/cache/pleat/catalogue",
+	"overflow.policy": "report", "overflow.wait": "5s",
 	"summarizer.models": "small, same", "summarizer.upstream": "http://gpu:8001/v1",
 	"summarizer.api_key": "sk-1", "summarizer.api_key_file": "FILE",
 	"summarizer.timeout": "15s", "summarizer.workers": "7", "summarizer.queue": "9",

@@ -44,6 +44,7 @@ func optionTable(c *Config) []group {
 		{"Addresses", addressRows(c)},
 		{"Folding", foldingRows(c)},
 		{"Windows", windowRows(c)},
+		{"Overflow", overflowRows(c)},
 		{"Summarizer", summarizerRows(c)},
 		{"Store", storeRows(c)},
 		{"Tenants", tenantRows(c)},
@@ -101,6 +102,18 @@ func windowRows(c *Config) []option {
 				"a URL is fetched at most once in 24 hours, a file read again when it changes, and a wrong one leaves the last good one in use"},
 		{"catalogue_cache", writtenPath(&w.CatalogueCache), "",
 			"the file in which the last good catalogue is kept, unless it is to be pleat/catalogue in the user's cache directory"},
+	}
+}
+
+func overflowRows(c *Config) []option {
+	o := &c.Overflow
+	return []option{
+		{"overflow.policy", choice(&o.Policy, "recover", "report", "forward"), "recover",
+			"what is done about a request that exceeds its window: recover makes it fit, before it is sent and once more after a refusal, " +
+				"and reports what cannot fit; report explains a refusal in OpenAI's form with what used the tokens; " +
+				"forward passes the provider's refusal as it is; none of them refuses a request by an estimate"},
+		{"overflow.wait", duration(&o.Wait, time.Second, 5*time.Minute), "20s",
+			"how long a request that would exceed its window may wait for a summary that makes it fit; no other request waits"},
 	}
 }
 

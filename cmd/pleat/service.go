@@ -56,6 +56,7 @@ func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
 	front, err := proxy.New(proxy.Options{
 		Upstream: c.Upstream, Compactor: compactor, Tenants: newTenants(c), Metrics: metrics, Log: proxyLogger(c.Log, log),
 		MaxBody: c.Limits.Body, MaxMemory: c.Limits.Memory, BodyTimeout: c.Limits.BodyTimeout, Transport: transport,
+		Overflow: compaction.OverflowPolicy(c.Overflow.Policy),
 	})
 	if err != nil {
 		return nil, errors.Join(err, compactor.Close(context.Background()))
@@ -93,6 +94,7 @@ func compactionOptions(c *Config) compaction.Options {
 	return compaction.Options{
 		Trigger: c.Trigger, Scope: compaction.Scope(c.Scope), KeepFirst: c.KeepFirst, ToolResults: toolResults(c),
 		CountCache: c.TokensCache,
+		Overflow:   compaction.OverflowPolicy(c.Overflow.Policy), OverflowWait: c.Overflow.Wait,
 		Models:     c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
 		Workers: c.Summarizer.Workers, Queue: c.Summarizer.Queue, JobBytes: c.Summarizer.Memory,
 		FoldLife: c.Store.FoldTTL, CounterLife: c.Store.SessionTTL,

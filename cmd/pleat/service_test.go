@@ -23,12 +23,14 @@ func TestCompactionOptions(t *testing.T) {
 		"--trigger=50%", "--scope=steps", "--keep-first=1", "--tool-results=shorten", "--tool-results-keep=3",
 		"--tool-results-exempt=read_plan,list_files", "--tokens-cache=5000", "--summarizer-models=small,same", "--summarizer-api-key=sk-1",
 		"--summarizer-share=10%", "--summarizer-timeout=15s", "--summarizer-workers=7", "--summarizer-queue=9",
-		"--summarizer-memory=1GiB", "--store-fold-ttl=48h", "--store-session-ttl=2h"))
+		"--summarizer-memory=1GiB", "--store-fold-ttl=48h", "--store-session-ttl=2h",
+		"--overflow-policy=report", "--overflow-wait=5s"))
 	want := compaction.Options{
 		Trigger: trigger, Scope: compaction.ScopeSteps, KeepFirst: 1, CountCache: 5000,
 		ToolResults: compaction.ToolResults{Shorten: true, Keep: 3, Exempt: []string{"read_plan", "list_files"}}, Models: []string{"small", "same"}, OwnKey: true,
 		Share: 0.1, Timeout: 15 * time.Second, Workers: 7, Queue: 9,
 		JobBytes: 1 << 30, FoldLife: 48 * time.Hour, CounterLife: 2 * time.Hour,
+		Overflow: compaction.OverflowReport, OverflowWait: 5 * time.Second,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
