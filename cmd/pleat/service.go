@@ -95,7 +95,7 @@ func compactionOptions(c *Config) compaction.Options {
 		Trigger: c.Trigger, Scope: compaction.Scope(c.Scope), KeepFirst: c.KeepFirst, ToolResults: toolResults(c),
 		CountCache: c.TokensCache,
 		Overflow:   compaction.OverflowPolicy(c.Overflow.Policy), OverflowWait: c.Overflow.Wait,
-		Models:     c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
+		Models: c.Summarizer.Models, OwnKey: c.Summarizer.APIKey != "", Share: c.Summarizer.Share, Timeout: c.Summarizer.Timeout,
 		Workers: c.Summarizer.Workers, Queue: c.Summarizer.Queue, JobBytes: c.Summarizer.Memory,
 		FoldLife: c.Store.FoldTTL, CounterLife: c.Store.SessionTTL,
 	}
