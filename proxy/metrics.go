@@ -34,6 +34,7 @@ type Metrics struct {
 	summaries  map[compaction.Result]prometheus.Counter        // 7 and other: 8
 	dropped    map[string]prometheus.Counter                   // 3 and other: 4
 	storeFails map[string]prometheus.Counter                   // 8 and other: 9
+	store      storeMetrics                                    // 162
 	queue      prometheus.Gauge                                // 1
 	bodies     prometheus.Gauge                                // 1
 	failures   failures                                        // 5
@@ -106,6 +107,7 @@ func (m *Metrics) observerMetrics(f factory) {
 		"queue_full", "memory", "closing")
 	m.storeFails = preset(f.counters("store_errors_total", "Store operations that failed.", "op"),
 		"Newest", "PutIfAbsent", "Acquire", "Release", "Add", "List", "Delete", "Ping")
+	m.store = newStoreMetrics(f)
 	m.queue = f.gauge("queue_depth", "Background jobs that wait.")
 	m.bodies = f.gauge("body_bytes", "Memory that bodies of chat completions hold.")
 	failed := f.counters("failures_total",

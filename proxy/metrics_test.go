@@ -39,6 +39,12 @@ func TestEveryMetricMoves(t *testing.T) {
 	m.Summarized("never heard of", -1, 0)
 	m.StoreFailed("Newest", errors.New("x"))
 	m.StoreFailed("never heard of", nil)
+	m.StoreCalled("newest", time.Millisecond, "")
+	m.StoreCalled("never heard of", time.Millisecond, "never heard of")
+	m.StoreServedLocally("away")
+	m.StoreServedLocally("never heard of")
+	m.StoreState("away")
+	m.StoreState("")
 	m.JobDropped("memory")
 	m.JobDropped("never heard of")
 	m.QueueDepth(3)
@@ -55,6 +61,7 @@ func TestEveryMetricMoves(t *testing.T) {
 		"saved_tokens_total", "upstream_tokens_total", "uncompacted_requests_total", "summarizer_tokens_total",
 		"summaries_total", "jobs_dropped_total", "store_errors_total", "queue_depth", "failures_total", "body_bytes",
 		"overflows_total",
+		"store_duration_seconds", "store_up", "store_outages_total", "store_faults_total", "store_local_total",
 	} {
 		if sums["pleat_"+name] <= 0 {
 			t.Errorf("pleat_%s did not move", name)
@@ -85,6 +92,9 @@ func TestLabelsAreBounded(t *testing.T) {
 		m.Summarized(compaction.Result(fmt.Sprint(i)), 1, 1)
 		m.JobDropped(fmt.Sprint(i))
 		m.StoreFailed(fmt.Sprint(i), nil)
+		m.StoreCalled(fmt.Sprint(i), 1, fmt.Sprint(i))
+		m.StoreState(fmt.Sprint(i))
+		m.StoreServedLocally(fmt.Sprint(i))
 	}
 	count("broken \xff UTF-8", 200)
 	count(strings.Repeat("long", 100), 200)
@@ -92,6 +102,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for name, most := range map[string]int{
 		"requests_total": 144, "saved_tokens_total": 33, "input_tokens_total": 66, "upstream_tokens_total": 99,
 		"summaries_total": 8, "jobs_dropped_total": 4, "store_errors_total": 9,
+		"store_duration_seconds": 10, "store_outages_total": 14, "store_faults_total": 14, "store_local_total": 3,
 	} {
 		if got := series["pleat_"+name]; got > most {
 			t.Errorf("%s has %d series, %d at most", name, got, most)
@@ -131,9 +142,38 @@ func TestObserverAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		m.Summarized(compaction.ResultOK, 1, 1)
 		m.StoreFailed("Newest", nil)
+		m.StoreCalled("newest", time.Millisecond, "away")
+		m.StoreState("away")
+		m.StoreServedLocally("away")
 		m.JobDropped("memory")
 		m.QueueDepth(1)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// The gauge follows the store; a call that was not made has no duration.
+func TestStoreIsUpOrAway(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := NewMetrics(reg)
+	up := func() float64 {
+		sums, _ := metricSums(t, reg)
+		return sums["pleat_store_up"]
+	}
+	if up() != 1 {
+		t.Error("a store is away before anything was heard of it")
+	}
+	m.StoreState("password")
+	m.StoreCalled("newest", 0, "password")
+	if up() != 0 {
+		t.Error("a store that is away is up")
+	}
+	m.StoreState("")
+	if up() != 1 {
+		t.Error("a store that is back is not up")
+	}
+	sums, _ := metricSums(t, reg)
+	if sums["pleat_store_duration_seconds"] != 0 || sums["pleat_store_faults_total"] != 1 || sums["pleat_store_outages_total"] != 1 {
+		t.Errorf("%v", sums)
 	}
 }

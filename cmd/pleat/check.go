@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pleat-proxy/pleat/proxy"
 	"github.com/pleat-proxy/pleat/store"
+	"github.com/pleat-proxy/pleat/store/redisstore"
 )
 
 // checkTimeout is how long each of the things that check reaches for may take
@@ -34,7 +37,12 @@ func checkCommand(environ []string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s := openStore(c.Store)
+			log := slog.New(slog.DiscardHandler) // what it would hold is reported
+			redisstore.SendClientLog(log)
+			s, err := openStore(cmd.Context(), c, proxy.NewMetrics(nil), log)
+			if err != nil {
+				return err
+			}
 			defer s.Close() //nolint:errcheck // nothing was written to it
 			transport := newTransport()
 			defer transport.CloseIdleConnections()
@@ -77,6 +85,9 @@ func (c checker) run(ctx context.Context) error {
 	report("store", c.config.Store.Kind, "answers", err)
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if err == nil && c.servers(ctx) != nil {
+		lost = append(lost, "store")
 	}
 
 	c.advice()
@@ -158,12 +169,6 @@ func meaning(status int, base *url.URL) string {
 		return " (it is there, but not well)"
 	}
 	return ""
-}
-
-func (c checker) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	return c.store.Ping(ctx)
 }
 
 // advice names what is allowed and may still not be meant.

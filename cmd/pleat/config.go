@@ -68,9 +68,22 @@ type OverflowConfig struct {
 
 // StoreConfig holds store and the options named store_….
 type StoreConfig struct {
-	Kind                string
+	Kind                string // "memory", or which Redis, without user and password
+	URL                 string // of a Redis; "" is none. It may hold a password
 	Memory              int64
 	FoldTTL, SessionTTL time.Duration
+	Redis               RedisConfig
+}
+
+// RedisConfig holds the options named store_… that are for Redis alone.
+type RedisConfig struct {
+	Prefix                                                   string
+	PoolSize                                                 int
+	DialTimeout, ReadTimeout, WriteTimeout, Budget           time.Duration
+	Cache                                                    int64
+	Username, Password, PasswordFile                         string
+	SentinelUsername, SentinelPassword, SentinelPasswordFile string
+	CA, Cert, Key, ServerName                                string // of TLS; the first three are paths
 }
 
 // TenantConfig holds the options below tenant.

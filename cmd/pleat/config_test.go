@@ -110,7 +110,12 @@ var samples = map[string]string{
 	"summarizer.api_key": "sk-1", "summarizer.api_key_file": "FILE",
 	"summarizer.timeout": "15s", "summarizer.workers": "7", "summarizer.queue": "9",
 	"summarizer.memory": "1GiB", "summarizer.share": "10%", "summarizer.retries": "0",
-	"store": "memory", "store_memory": "1048576", "store_fold_ttl": "48h", "store_session_ttl": "1h30m",
+	"store": "redis+sentinel://10.0.0.1,10.0.0.2/main/2", "store_memory": "1048576", "store_fold_ttl": "48h", "store_session_ttl": "1h30m",
+	"store_prefix": "prod:pleat", "store_pool_size": "8", "store_budget": "50ms", "store_dial_timeout": "2s",
+	"store_read_timeout": "3s", "store_write_timeout": "4s", "store_cache": "0",
+	"store_username": "folder", "store_password": "pw-1", "store_password_file": "FILE",
+	"store_sentinel_username": "watcher", "store_sentinel_password": "pw-2", "store_sentinel_password_file": "FILE",
+	"store_tls_ca": "ca.pem", "store_tls_cert": "cert.pem", "store_tls_key": "key.pem", "store_tls_server_name": "redis.test",
 	"tenant.key": strings.Repeat("k", 32), "tenant.key_file": "FILE",
 	"limits.body": "2 MiB", "limits.body_timeout": "1m30s", "limits.header_timeout": "3s",
 	"limits.idle_timeout": "10m", "limits.headers": "8KiB", "limits.shutdown": "2m", "limits.drain": "10s",
@@ -143,8 +148,11 @@ func TestEveryOption(t *testing.T) {
 					t.Fatal("no sample: add one")
 				}
 				var rest []string
-				if o.key == "summarizer.upstream" {
+				switch {
+				case o.key == "summarizer.upstream":
 					rest = []string{"--summarizer-api-key=sk-1"}
+				case strings.HasPrefix(o.key, "store_tls_"):
+					rest = []string{"--store=rediss://redis"}
 				}
 				byFlag := mustLoad(t, "", nil, append(rest, "--"+o.flag()+"="+sample)...)
 				byVariable := mustLoad(t, "", []string{o.variable() + "=" + sample}, rest...)
@@ -156,7 +164,7 @@ func TestEveryOption(t *testing.T) {
 				if !reflect.DeepEqual(byFlag, byVariable) || !reflect.DeepEqual(byFlag, byFile) {
 					t.Errorf("flag, variable and file disagree:\n%+v\n%+v\n%+v", byFlag, byVariable, byFile)
 				}
-				if o.key != "store" && reflect.DeepEqual(byFlag, plain) {
+				if reflect.DeepEqual(byFlag, plain) {
 					t.Error("the option changes nothing")
 				}
 			})

@@ -10,7 +10,7 @@ import (
 // contradictions finds values that are right by themselves and wrong together.
 func contradictions(c *Config) error {
 	for _, check := range []func(*Config) *optionError{
-		adminIsPrivate, adminIsApart, upstreamIsNotPleat, summarizerHasKey, bodyFitsMemory,
+		adminIsPrivate, adminIsApart, upstreamIsNotPleat, summarizerHasKey, bodyFitsMemory, storeSpeaksTLS,
 	} {
 		if err := check(c); err != nil {
 			return err
@@ -80,6 +80,23 @@ func bodyFitsMemory(c *Config) *optionError {
 	}
 	return c.complain("limits.memory", "no more than limits.body = "+c.values["limits.body"].shown+
 		", so that a request of that size would never be folded", "more than limits.body")
+}
+
+// storeSpeaksTLS keeps an operator from believing in a protection that is not
+// there.
+func storeSpeaksTLS(c *Config) *optionError {
+	r := c.Store.Redis
+	if strings.HasPrefix(strings.ToLower(c.Store.URL), "rediss") {
+		return nil
+	}
+	for _, o := range []struct{ key, value string }{
+		{"store_tls_ca", r.CA}, {"store_tls_cert", r.Cert}, {"store_tls_key", r.Key}, {"store_tls_server_name", r.ServerName},
+	} {
+		if o.value != "" {
+			return c.complain(o.key, "store is "+c.Store.Kind+", without TLS", "together with rediss://… as store")
+		}
+	}
+	return nil
 }
 
 // portOf is the port that a URL means.

@@ -19,6 +19,9 @@ type kind struct {
 	secret  bool   // never shown, not even in errors
 	list    bool   // the file may hold a YAML list
 
+	// redact, if not nil, takes out of a value what must not be shown.
+	redact func(text string) string
+
 	// parse complains without repeating the text: whoever reports the error
 	// knows whether the text may be shown.
 	parse func(text string) error

@@ -184,6 +184,9 @@ func (k kind) show(text string) string {
 	if k.secret {
 		return masked
 	}
+	if k.redact != nil {
+		text = k.redact(text)
+	}
 	text = userinfo.ReplaceAllString(text, "//"+masked+"@")
 	text = query.ReplaceAllString(text, "${1}"+masked)
 	const most = 100

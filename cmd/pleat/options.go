@@ -47,6 +47,7 @@ func optionTable(c *Config) []group {
 		{"Overflow", overflowRows(c)},
 		{"Summarizer", summarizerRows(c)},
 		{"Store", storeRows(c)},
+		{"Redis", redisRows(c)},
 		{"Tenants", tenantRows(c)},
 		{"Limits", limitRows(c)},
 		{"Logging", logRows(c)},
@@ -138,18 +139,6 @@ func summarizerRows(c *Config) []option {
 			"the part of a tenant's received tokens that its summaries may cost"},
 		{"summarizer.retries", count(&s.Retries, "attempts", 0, 10), "2",
 			"further attempts after a failed one; only with summarizer.api_key, on the client's own there are none"},
-	}
-}
-
-func storeRows(c *Config) []option {
-	s := &c.Store
-	return []option{
-		{"store", storeKind(&s.Kind), "memory", "where folds are kept; memory forgets them when the process ends"},
-		{"store_memory", size(&s.Memory, mib, 1024*gib), "256MiB",
-			"what the store memory may hold; what was used longest ago goes first"},
-		{"store_fold_ttl", duration(&s.FoldTTL, time.Hour, 8760*time.Hour), "720h", "how long a fold lives without being used"},
-		{"store_session_ttl", duration(&s.SessionTTL, time.Hour, 8760*time.Hour), "168h",
-			"how long a session's counters live without a request"},
 	}
 }
 

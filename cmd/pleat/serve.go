@@ -5,6 +5,8 @@ import (
 	"os/signal"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pleat-proxy/pleat/store/redisstore"
 )
 
 func serveCommand(environ []string) *cobra.Command {
@@ -23,7 +25,9 @@ func serveCommand(environ []string) *cobra.Command {
 			signals := make(chan os.Signal, 2)
 			signal.Notify(signals, stopSignals()...)
 			defer signal.Stop(signals)
-			return serve(cmd.Context(), c, newLogger(c.Log, cmd.ErrOrStderr()), func(l *lifecycle) { l.signals = signals })
+			log := newLogger(c.Log, cmd.ErrOrStderr())
+			redisstore.SendClientLog(log)
+			return serve(cmd.Context(), c, log, func(l *lifecycle) { l.signals = signals })
 		},
 	}
 	addConfigFlags(cmd)

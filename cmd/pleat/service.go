@@ -19,7 +19,7 @@ import (
 // serve runs Pleat as the configuration says until ctx ends. started is called
 // once requests are taken, with the parts that run.
 func serve(ctx context.Context, c *Config, log *slog.Logger, started func(*lifecycle)) error {
-	l, err := assemble(c, log) //nolint:contextcheck // its jobs outlive a request; Close ends them
+	l, err := assemble(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -37,14 +37,25 @@ func serve(ctx context.Context, c *Config, log *slog.Logger, started func(*lifec
 // assemble makes all parts and joins them: store, compactor, proxy. Nothing
 // listens yet. The tokenizer's vocabulary is read here, which takes a moment
 // that no request should wait for.
-func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
-	l := &lifecycle{drain: c.Limits.Drain, grace: c.Limits.Shutdown, log: log}
-	transport := newTransport()
+func assemble(ctx context.Context, c *Config, log *slog.Logger) (*lifecycle, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := proxy.NewMetrics(registry)
-	folds := openStore(c.Store)
+	folds, err := openStore(ctx, c, metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	l, err := join(c, folds, registry, metrics, log) //nolint:contextcheck // jobs outlive a request; Close ends them
+	if err != nil {
+		return nil, errors.Join(err, folds.Close())
+	}
+	return l, nil
+}
 
+// join makes all parts behind and before the store.
+func join(c *Config, folds closingStore, registry *prometheus.Registry, metrics *proxy.Metrics, log *slog.Logger) (*lifecycle, error) {
+	l := &lifecycle{drain: c.Limits.Drain, grace: c.Limits.Shutdown, log: log}
+	transport := newTransport()
 	windows, err := window.New(windowRules(c.Models))
 	if err != nil {
 		return nil, err
@@ -63,7 +74,7 @@ func assemble(c *Config, log *slog.Logger) (*lifecycle, error) {
 	}
 	admin := proxy.NewAdmin(proxy.AdminOptions{Gatherer: registry, Checks: []proxy.Check{
 		{Name: "serving", Run: l.serving},
-		{Name: "store", Optional: true, Run: folds.Ping}, // without it requests pass as they came
+		{Name: "store", Optional: true, Run: wellness(folds)}, // without it requests pass as they came
 	}})
 
 	l.public, l.admin = newServer(front, c.Limits, log), newServer(admin, c.Limits, log)

@@ -144,23 +144,3 @@ func writtenPath(p *string) kind {
 func encodings() []string {
 	return []string{"o200k_base", "o200k_harmony", "cl100k_base", "p50k_base", "r50k_base"}
 }
-
-// storeKind is where folds are kept.
-func storeKind(p *string) kind {
-	return kind{
-		name:    "store",
-		allowed: "memory",
-		parse: func(text string) error {
-			if text == "memory" {
-				*p = text
-				return nil
-			}
-			scheme, _, _ := strings.Cut(text, ":")
-			switch scheme {
-			case "file", "redis", "rediss", "redis+sentinel", "redis+cluster":
-				return errors.New("this build has no store of the kind " + scheme + ":")
-			}
-			return errors.New("unknown" + didYouMean(nearest(text, []string{"memory"}), ""))
-		},
-	}
-}

@@ -55,6 +55,7 @@ func BenchmarkNewest(b *testing.B) {
 		}
 		look := func(s *Store, space string, want int) func(b *testing.B) {
 			return func(b *testing.B) {
+				b.Helper()
 				for b.Loop() {
 					if at, _, err := s.Newest(ctx, space, keys); err != nil || at != want {
 						b.Fatal(at, err)

@@ -59,7 +59,7 @@ func (c *cache) first(space string, keys []string) (int, entry) {
 		if !ok {
 			continue
 		}
-		n := e.Value.(*node) //nolint:forcetypeassert,errcheck // the list holds nothing else
+		n := e.Value.(*node) //nolint:forcetypeassert // the list holds nothing else
 		if !now.Before(n.entry.expires) || now.Sub(n.entry.confirmed) >= tombstoneKept {
 			c.remove(e)
 			continue
@@ -95,7 +95,7 @@ func (n *node) charge() int64 {
 
 // remove drops an element; the caller holds mu.
 func (c *cache) remove(e *list.Element) {
-	n := e.Value.(*node) //nolint:forcetypeassert,errcheck // the list holds nothing else
+	n := e.Value.(*node) //nolint:forcetypeassert // the list holds nothing else
 	c.used.Remove(e)
 	delete(c.entries, n.name)
 	c.bytes -= n.charge()
@@ -106,7 +106,7 @@ func (c *cache) confirm(space, key string, at time.Time, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.entries[name{space, key}]; ok {
-		n := e.Value.(*node) //nolint:forcetypeassert,errcheck // the list holds nothing else
+		n := e.Value.(*node) //nolint:forcetypeassert // the list holds nothing else
 		n.entry.confirmed, n.entry.expires = at, at.Add(left)
 	}
 }
@@ -121,7 +121,7 @@ func (c *cache) restorable(space, key string) bool {
 	if !ok {
 		return false
 	}
-	n := e.Value.(*node) //nolint:forcetypeassert,errcheck // the list holds nothing else
+	n := e.Value.(*node) //nolint:forcetypeassert // the list holds nothing else
 	if now.Sub(n.entry.restored) < restorePause {
 		return false
 	}

@@ -120,7 +120,7 @@ func (s *Store) read(ctx context.Context, node redis.Cmdable, keys []string, row
 		return rows, err
 	}
 	for i, reply := range replies {
-		fields, err := reply.(*redis.MapStringStringCmd).Result() //nolint:forcetypeassert,errcheck // HGetAll's
+		fields, err := reply.(*redis.MapStringStringCmd).Result() //nolint:forcetypeassert // HGetAll's
 		if err != nil {
 			return rows, err
 		}

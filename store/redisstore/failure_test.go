@@ -13,6 +13,9 @@ const (
 	// and what a busy machine adds.
 	tolerable = defaultBudget + 400*time.Millisecond
 
+	// slow is what no call may take: a second, and what a busy machine adds.
+	slow = 3 * time.Second
+
 	// resumed is when all must work again after Redis does: issue 4.
 	resumed = 10 * time.Second
 )
@@ -168,7 +171,7 @@ func TestUnderLoad(t *testing.T) {
 	if lost > 0 {
 		t.Errorf("%d of %d calls did not find the fold", lost, calls)
 	}
-	if slowest > time.Second {
+	if slowest > slow {
 		t.Errorf("the slowest call took %v", slowest)
 	}
 }

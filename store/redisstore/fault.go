@@ -114,15 +114,11 @@ func classify(err error) error {
 // faultOf is the fault that an error wraps, or nil. That of an open breaker is
 // the one that opened it.
 func faultOf(err error) *Error {
-	var open *outageError
-	if errors.As(err, &open) {
+	if open, ok := errors.AsType[*outageError](err); ok {
 		err = open.cause
 	}
-	var f *Error
-	if errors.As(err, &f) {
-		return f
-	}
-	return nil
+	f, _ := errors.AsType[*Error](err)
+	return f
 }
 
 func faultName(err error) string {

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -45,9 +46,9 @@ func TestPositions(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + server.Addr, CacheBytes: -1})
 	keys := keysOf(70)
 	put(t, s, "last", keys[69], "oldest")
-	for at := len(keys) - 1; at >= 0; at-- {
-		put(t, s, "all", keys[at], keys[at])
-		expect(t, s, "all", keys, at, keys[at])
+	for at, key := range slices.Backward(keys) {
+		put(t, s, "all", key, key)
+		expect(t, s, "all", keys, at, key)
 		expect(t, s, "all", keys[at:], 0, keys[at])
 		expect(t, s, "all", keys[:at], -1, "")
 		expect(t, s, "last", keys[at:], 69-at, "oldest")

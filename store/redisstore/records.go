@@ -36,7 +36,7 @@ func (s *Store) Newest(ctx context.Context, space string, keys []string) (int, [
 		return -1, nil, err
 	case err != nil:
 		s.opt.Observer.StoreServedLocally("away")
-		return at, local.value, nil
+		return at, local.value, nil //nolint:nilerr // the failure is noted, and memory has an answer
 	case a.tombstone != spaceOpen:
 		s.cache.forget(space, keys, a.index)
 	case at >= 0 && (a.index < 0 || at < a.index):

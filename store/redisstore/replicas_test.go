@@ -1,8 +1,8 @@
 package redisstore
 
 import (
-	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,8 +138,8 @@ func TestDiscreet(t *testing.T) {
 		if left := server.Client().PTTL(t.Context(), key).Val(); left <= 0 {
 			t.Errorf("%s does not end by itself: %v", key, left)
 		}
-		dump := []byte(key + server.Client().Dump(t.Context(), key).Val())
-		if bytes.Contains(dump, []byte(password)) || bytes.Contains([]byte(key), []byte("short")) {
+		dump := key + server.Client().Dump(t.Context(), key).Val()
+		if strings.Contains(dump, password) || strings.Contains(key, "short") {
 			t.Errorf("%s holds what it must not", key)
 		}
 	}

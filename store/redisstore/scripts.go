@@ -53,6 +53,8 @@ func newScripts() scripts {
 // renew, and goes on where it may not: on a replica, for a user that only reads,
 // in a full server. The index is extended first: it must not end before what it
 // lists.
+//
+//nolint:dupword // blocks of Lua end so
 const lookupScript = `
 local mark = redis.call('PTTL', KEYS[1])
 if mark > tonumber(ARGV[1]) then return {2, -1, 0} end

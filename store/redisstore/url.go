@@ -62,14 +62,14 @@ func ParseURL(raw string) (Target, error) {
 		return Target{}, errors.New("redis: URL has a ? or #: options are keys of the configuration, and in a password it is %3F or %23")
 	}
 	authority, path, _ := strings.Cut(rest, "/")
-	if err := t.credentials(&authority); err != nil {
+	if err := takeCredentials(&t, &authority); err != nil {
 		return Target{}, err
 	}
 	port := portRedis
 	if suffix == "sentinel" {
 		port = portSentinel
 	}
-	if err := t.hosts(authority, port); err != nil {
+	if err := takeHosts(&t, authority, port); err != nil {
 		return Target{}, err
 	}
 	path = strings.TrimSuffix(path, "/")
@@ -84,18 +84,20 @@ func ParseURL(raw string) (Target, error) {
 		if t.Master == "" {
 			return Target{}, errors.New("redis: URL of Sentinels lacks the primary's name: redis+sentinel://host/name")
 		}
-		return t, t.database(path)
+		err := takeDatabase(&t, path)
+		return t, err
 	default:
 		if len(t.Addrs) > 1 {
 			return Target{}, errors.New("redis: URL has several hosts, which is for redis+sentinel:// and redis+cluster://")
 		}
-		return t, t.database(path)
+		err := takeDatabase(&t, path)
+		return t, err
 	}
 	return t, nil
 }
 
-// credentials takes user and password off the authority.
-func (t *Target) credentials(authority *string) error {
+// takeCredentials takes user and password off the authority.
+func takeCredentials(t *Target, authority *string) error {
 	at := strings.LastIndexByte(*authority, '@')
 	if at < 0 {
 		return nil
@@ -111,9 +113,9 @@ func (t *Target) credentials(authority *string) error {
 	return nil
 }
 
-// hosts reads host[:port],host[:port]… A host that is not one is not quoted:
+// takeHosts reads host[:port],host[:port]… A host that is not one is not quoted:
 // a stray / in a password makes a part of the password stand there.
-func (t *Target) hosts(list, port string) error {
+func takeHosts(t *Target, list, port string) error {
 	for host := range strings.SplitSeq(list, ",") {
 		at := host
 		if !strings.Contains(host, ":") || strings.HasSuffix(host, "]") {
@@ -131,7 +133,7 @@ func (t *Target) hosts(list, port string) error {
 
 const maxDB = 1<<16 - 1 // far above any server's setting of databases
 
-func (t *Target) database(path string) error {
+func takeDatabase(t *Target, path string) error {
 	if path == "" {
 		return nil
 	}

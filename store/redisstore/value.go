@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -12,7 +13,8 @@ const (
 	// content is written, and the time to live that the value was put with, in
 	// milliseconds, big-endian in five bytes (34 years). The lookup script reads
 	// them.
-	headerBytes = 6
+	headerBytes = 1 + lifeBytes
+	lifeBytes   = 5
 	maxLife     = time.Duration(1<<40-1) * time.Millisecond
 
 	formPlain = 1 // the content as it is
@@ -62,9 +64,10 @@ func (c *codec) encode(value []byte, life time.Duration) ([]byte, error) {
 	if len(value) > maxValue {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are stored", ErrValue, len(value), maxValue)
 	}
-	ms := milliseconds(min(life, maxLife))
-	header := [headerBytes]byte{formPlain, byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
-	out := append(make([]byte, 0, headerBytes+len(value)), header[:]...)
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(milliseconds(min(life, maxLife)))) //nolint:gosec // it is at least 1
+	out := append(make([]byte, 0, headerBytes+len(value)), formPlain)
+	out = append(out, ms[len(ms)-lifeBytes:]...)
 	if len(value) > compressAbove {
 		out = c.encoder.EncodeAll(value, out)
 		if len(out) < headerBytes+len(value) {
@@ -80,10 +83,11 @@ func (c *codec) decode(stored string) (value []byte, life time.Duration, err err
 	if len(stored) < headerBytes {
 		return nil, 0, fmt.Errorf("%w: %d bytes", ErrValue, len(stored))
 	}
+	var ms int64
 	for _, b := range []byte(stored[1:headerBytes]) {
-		life = life<<8 | time.Duration(b)
+		ms = ms<<8 | int64(b)
 	}
-	life *= time.Millisecond
+	life = time.Duration(ms) * time.Millisecond
 	content := []byte(stored[headerBytes:])
 	switch stored[0] {
 	case formPlain:
