@@ -65,13 +65,13 @@ func storePlace(s *StoreConfig) kind {
 			scheme, _, ok := strings.Cut(text, ":")
 			if !ok || !strings.HasPrefix(strings.ToLower(scheme), "redis") {
 				if scheme == "file" {
-					return errors.New("this build has no store of the kind file:")
+					return errors.New("this build has no store of the kind file")
 				}
 				return errors.New("unknown" + didYouMean(nearest(text, []string{"memory"}), ""))
 			}
 			target, err := redisstore.ParseURL(text)
 			if err != nil {
-				return errors.New(strings.TrimPrefix(err.Error(), "redis: "))
+				return errors.New("the " + strings.TrimPrefix(err.Error(), "redis: "))
 			}
 			s.Kind, s.URL = target.String(), text
 			return nil

@@ -53,7 +53,9 @@ func assemble(ctx context.Context, c *Config, log *slog.Logger) (*lifecycle, err
 }
 
 // join makes all parts behind and before the store.
-func join(c *Config, folds closingStore, registry *prometheus.Registry, metrics *proxy.Metrics, log *slog.Logger) (*lifecycle, error) {
+func join(
+	c *Config, folds closingStore, registry *prometheus.Registry, metrics *proxy.Metrics, log *slog.Logger,
+) (*lifecycle, error) {
 	l := &lifecycle{drain: c.Limits.Drain, grace: c.Limits.Shutdown, log: log}
 	transport := newTransport()
 	windows, err := window.New(windowRules(c.Models))
