@@ -3,9 +3,12 @@ package compaction
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // benchmarkBody is a request of about size bytes made of recorded messages.
@@ -78,5 +81,51 @@ func BenchmarkFingerprint(b *testing.B) {
 	for b.Loop() {
 		r.fingerprint()
 	}
+	b.ReportMetric(float64(len(r.messages)), "messages")
+}
+
+// BenchmarkSecondTurn counts a conversation of 1 MB with a turn more than
+// before, in a process that knows it (warm) and in one that starts (cold), in
+// turn, so that both meet the same weather. What is known is one look-up a
+// message: a turn costs its new messages.
+func BenchmarkSecondTurn(b *testing.B) {
+	body := benchmarkBody(b, 1<<20)
+	r := mustScan(b, string(body))
+	r.fingerprint()
+	counter, err := testCounter()
+	if err != nil {
+		b.Fatal(err)
+	}
+	enc := counter.For(r.model)
+	newCompactor := func() *Compactor {
+		counts, err := lru.New[countKey, int](100_000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return &Compactor{counts: counts}
+	}
+	known, turn := newCompactor(), 0
+	known.meter(r, enc)
+	var warm, cold time.Duration
+	for b.Loop() {
+		turn++
+		next := mustScan(b, fmt.Sprintf(`%s,{"role":"assistant","content":"That is answer %d."},{"role":"user","content":"And question %d?"}]}`,
+			bytes.TrimSuffix(body, []byte("]}")), turn, turn))
+		next.fingerprint()
+
+		fresh, before := newCompactor(), known.counts.Len()
+		began := time.Now()
+		known.meter(next, enc)
+		between := time.Now()
+		fresh.meter(next, enc)
+		warm += between.Sub(began)
+		cold += time.Since(between)
+		if n := known.counts.Len() - before; n != 2 {
+			b.Fatalf("%d messages were counted, 2 are new", n)
+		}
+	}
+	b.ReportMetric(float64(warm.Microseconds())/float64(b.N), "µs-warm")
+	b.ReportMetric(float64(cold.Microseconds())/float64(b.N), "µs-cold")
+	b.ReportMetric(float64(cold)/float64(warm), "times-as-fast")
 	b.ReportMetric(float64(len(r.messages)), "messages")
 }

@@ -31,6 +31,8 @@ type Compactor struct {
 	hindsight *hindsight
 	flight    *flight
 	ledger    *ledger
+
+	calibration *calibration
 }
 
 // New starts a Compactor; Close ends it.
@@ -42,7 +44,7 @@ func New(o Options) (*Compactor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compaction: CountCache: %w", err)
 	}
-	c := &Compactor{opt: o, counts: counts, gates: newGates(o.Share, o.Now), hindsight: newHindsight(o.Now)}
+	c := &Compactor{opt: o, counts: counts, gates: newGates(o.Share, o.Now), hindsight: newHindsight(o.Now), calibration: newCalibration()}
 	c.flight = newFlight(c)
 	c.ledger = newLedger(o)
 	return c, nil
@@ -63,8 +65,11 @@ func (c *Compactor) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Session = session(req, r, p.opening)
 
 	enc := c.opt.Tokens.For(r.model)
-	p.view = look(r, enc, c.opt.Windows.LookupFor(req.Tenant, r.model), c.policy(), c.costs(r, enc),
-		func(text string) int { return c.count(enc, text) })
+	p.factor = 1
+	if !enc.Exact() {
+		p.factor = c.calibration.factor(calibratedOf(req, r.model))
+	}
+	p.view = look(r, enc, c.opt.Windows.LookupFor(req.Tenant, r.model), c.policy(), c.meter(r, enc).times(p.factor))
 	p.TokensReceived = p.view.received()
 	p.TokensSent, p.Estimated = p.TokensReceived, !enc.Exact()
 	if req.Bypass || r.bypass {
@@ -158,7 +163,7 @@ func (c *Compactor) read(v *view, at boundary, value []byte) (applied, error) {
 	if err != nil {
 		return applied{}, err
 	}
-	return v.applied(at, roots, func(text string) int { return c.count(v.enc, text) }), nil
+	return v.applied(at, roots), nil
 }
 
 func (c *Compactor) policy() policy {
@@ -214,13 +219,18 @@ func (c *Compactor) order(p *Plan) <-chan struct{} {
 // estimate is about what a fold will cost, in tokens: what is read once, what is
 // known already as context, the instructions, and the answer.
 func (c *Compactor) estimate(v *view, f applied, at boundary) int {
-	frame := c.count(v.enc, instructions) + min(f.tokens, v.limit/4) + summaryTokens(v.limit)
+	frame := v.count(instructions) + min(f.tokens, v.limit/4) + summaryTokens(v.limit)
 	return v.between(f.at.pos, at.pos) + frame
 }
 
 // Finished tells that a planned request's exchange has ended, whatever came of
 // it, and what it used. It must be called once and never blocks.
-func (c *Compactor) Finished(p *Plan, u Usage) { c.ledger.add(p, u) }
+func (c *Compactor) Finished(p *Plan, u Usage) {
+	c.ledger.add(p, u)
+	if p.Estimated {
+		c.calibration.learn(calibratedOf(p.request, p.Model), float64(p.TokensSent)/p.factor, u)
+	}
+}
 
 // Settle waits until no background job waits or runs, or ctx ends.
 func (c *Compactor) Settle(ctx context.Context) error { return c.flight.settle(ctx) }

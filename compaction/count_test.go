@@ -59,3 +59,26 @@ func countedFor(t *testing.T, model, messages string) *request {
 	t.Helper()
 	return mustScan(t, `{"model":"`+model+`","messages":[`+messages+`]}`)
 }
+
+// TestTurnCountsItsNewMessages: Show 4. Of a second turn, its new messages alone
+// are counted, and tools and schema not again.
+func TestTurnCountsItsNewMessages(t *testing.T) {
+	cl := newClient(t, &writer{}, func(o *Options) { o.Trigger = Trigger{tokens: 1 << 20} })
+	cl.extra = `,"tools":[{"type":"function","function":{"name":"f"}}],"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{}}}`
+	list := append(talk("w", 20), msg{"user", "And then?"})
+	cl.plan(list)
+	if known := cl.c.counts.Len(); known != len(list)+1 {
+		t.Errorf("%d counts are remembered of %d messages and what stands beside them", known, len(list))
+	}
+	known := cl.c.counts.Len()
+	list = append(list, msg{"assistant", "Then comes winter."}, msg{"user", "And after that?"})
+	cl.plan(list)
+	if n := cl.c.counts.Len() - known; n != 2 {
+		t.Errorf("%d counts are new, of 2 new messages", n)
+	}
+	cl.extra = `,"tools":[{"type":"function","function":{"name":"g"}}]`
+	cl.plan(list)
+	if n := cl.c.counts.Len() - known; n != 3 {
+		t.Errorf("%d counts are new, of 2 new messages and other tools", n)
+	}
+}

@@ -71,6 +71,7 @@ type Plan struct {
 	Estimated      bool      // the two counts are estimates: no exact tokenizer for the model
 
 	request Request
+	factor  float64 // that calibration multiplied the counts by
 	opening string  // how the conversation opens, hashed; empty if it has no user message
 	view    *view   // nil where the request was not understood or not looked at
 	fold    applied // the fold in use

@@ -77,14 +77,10 @@ func (o Plans) Explain(body []byte, summary string) (Explanation, error) {
 		r.model, r.rates = o.Model, ratesOf(o.Model)
 	}
 	enc := o.Tokens.For(r.model)
-	cost := make([]int, len(r.messages))
-	for i := range cost {
-		cost[i] = r.tokens(i, enc)
-	}
 	orDefault(&o.Scope, ScopeAuto)
 	orDefault(&o.ToolResults.Keep, resultsKept)
 	p := policy{trigger: o.Trigger, scope: o.Scope, keep: o.KeepFirst, results: o.ToolResults}
-	v := look(r, enc, o.Windows.Lookup(r.model), p, cost, enc.Count)
+	v := look(r, enc, o.Windows.Lookup(r.model), p, r.meter(enc))
 
 	e := Explanation{
 		Model: r.model, Encoding: enc.Name(), Exact: enc.Exact(), Window: v.limits, Reserved: v.output, Trigger: v.limit,
@@ -111,7 +107,7 @@ func (v *view) imagine(at boundary, summary string) applied {
 		summary = fmt.Sprintf("(a summary of %d messages, of up to %d tokens)", at.pos, summaryTokens(v.limit))
 	}
 	roots := []root{{From: 1, To: at.pos, Summary: summary}}
-	return v.applied(at, roots, v.enc.Count)
+	return v.applied(at, roots)
 }
 
 // fates says what becomes of each message.

@@ -56,7 +56,7 @@ func (c *Compactor) fit(ctx context.Context, p *Plan, limit int) bool {
 			note("reach_further", "smaller")
 		}
 	}
-	if p.TokensSent > limit && v.shortenHarder(func(text string) int { return c.count(v.enc, text) }) {
+	if p.TokensSent > limit && v.shortenHarder() {
 		c.refold(ctx, p)
 		note("shorten_results", "smaller")
 	}
@@ -135,13 +135,13 @@ func (v *view) reachFurther() bool {
 
 // shortenHarder shortens the tool results of all steps but the newest, where
 // shortening is allowed at all. It reports whether that makes a difference.
-func (v *view) shortenHarder(count func(string) int) bool {
+func (v *view) shortenHarder() bool {
 	if !v.results.Shorten {
 		return false
 	}
 	before := len(v.short)
 	v.results.Keep = 1
-	v.shorten(count)
+	v.shorten()
 	v.addUp()
 	return len(v.short) > before
 }

@@ -31,8 +31,9 @@ type client struct {
 	model   string
 	tenant  string
 	session string
-	extra   string // further top-level members, each with a leading comma
-	status  int    // of the upstream's answers
+	extra   string            // further top-level members, each with a leading comma
+	status  int               // of the upstream's answers
+	usage   func(*Plan) Usage // that they state; nil: none
 	header  http.Header
 
 	// Of the last plan, which lets go of them once it was answered.
@@ -63,8 +64,12 @@ func (cl *client) plan(list any) (*Plan, []json.RawMessage) {
 		cl.t.Fatalf("outgoing body: %v", err)
 	}
 	cl.body, cl.view, cl.fold = []byte(body), p.view, p.fold
+	var u Usage
+	if cl.usage != nil {
+		u = cl.usage(p)
+	}
 	cl.c.Responded(p, cl.status, cl.header)
-	cl.c.Finished(p, Usage{})
+	cl.c.Finished(p, u)
 	return p, out.Messages
 }
 

@@ -58,11 +58,7 @@ func Measure(body []byte, model string, encoder func(model string) tokens.Encode
 	}
 	r.fingerprint()
 	enc := encoder(r.model)
-	cost := make([]int, len(r.messages))
-	for i := range cost {
-		cost[i] = r.tokens(i, enc)
-	}
-	v := look(r, enc, window.Limits{}, policy{}, cost, enc.Count)
+	v := look(r, enc, window.Limits{}, policy{}, r.meter(enc))
 
 	m := Measurement{Model: r.model, Encoder: enc, Tokens: v.received()}
 	m.addMessages(v)

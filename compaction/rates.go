@@ -7,8 +7,11 @@ type rates struct {
 	tokens.Frame
 
 	media tokens.Media
+	name  string // tells one model's rates from another's
 }
 
 func ratesOf(model string) rates {
-	return rates{Frame: tokens.FrameOf(model), media: tokens.MediaOf(model)}
+	r := rates{Frame: tokens.FrameOf(model), media: tokens.MediaOf(model)}
+	r.name = r.Frame.Name() + " " + r.media.Name()
+	return r
 }

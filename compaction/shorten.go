@@ -47,7 +47,7 @@ type shortened struct {
 // request alone, so that the same messages are treated alike on every turn: of
 // the steps before the newest Keep, as many whole batches of Keep as there are,
 // counted from the conversation's beginning.
-func (v *view) shorten(count func(string) int) {
+func (v *view) shorten() {
 	if !v.results.Shorten {
 		return
 	}
@@ -64,7 +64,7 @@ func (v *view) shorten(count func(string) int) {
 				if v.short == nil {
 					v.short = map[int]shortened{}
 				}
-				v.short[i] = shortened{raw: raw, tokens: count(text) + tokens.MessageOverhead}
+				v.short[i] = shortened{raw: raw, tokens: v.count(text) + tokens.MessageOverhead}
 			}
 		}
 	}

@@ -25,6 +25,7 @@ type view struct {
 	h       *history
 	enc     tokens.Encoder
 	limits  window.Limits
+	count   func(string) int  // tokens of a text
 	cost    []int             // tokens of each message
 	short   map[int]shortened // messages whose tool results are shortened, by index
 	sum     []int             // tokens of the unpinned messages before each position, as they are sent
@@ -35,17 +36,13 @@ type view struct {
 	output  int        // tokens reserved for the answer
 }
 
-// look groups a request and finds its boundaries, counts and limits. cost is
-// the tokens of each message, count counts text.
-func look(
-	r *request, enc tokens.Encoder, limits window.Limits, p policy, cost []int, count func(string) int,
-) *view {
-	v := &view{policy: p, r: r, h: group(r), enc: enc, limits: limits, cost: cost}
-	v.extra = r.beside(enc).total()
+// look groups a request and finds its boundaries, counts and limits.
+func look(r *request, enc tokens.Encoder, limits window.Limits, p policy, m meter) *view {
+	v := &view{policy: p, r: r, h: group(r), enc: enc, limits: limits, count: m.count, cost: m.messages, extra: m.beside}
 	for i, c := range v.h.chunks(r) {
 		v.byChunk[c] += v.cost[i]
 	}
-	v.shorten(count)
+	v.shorten()
 	v.addUp()
 	v.bounds = v.h.boundaries(r, v.h.foldable(r, p.scope != ScopeTurns))
 	v.output = reservedOutput(limits, r.maxOutput)
@@ -91,13 +88,13 @@ type applied struct {
 }
 
 // applied puts a fold's roots in their place.
-func (v *view) applied(at boundary, roots []root, count func(string) int) applied {
+func (v *view) applied(at boundary, roots []root) applied {
 	f := applied{at: at, roots: roots, text: foldText(roots, v.h.turnOfCut(at.pos)), stays: v.stays(at.pos)}
 	acknowledgements := len(v.h.kept(v.r, at.pos, v.keep))
 	if v.h.acknowledge(v.r, at.pos) {
 		acknowledgements++
 	}
-	f.tokens = count(f.text) + tokens.MessageOverhead + acknowledgements*(count(acknowledgement)+tokens.MessageOverhead)
+	f.tokens = v.count(f.text) + tokens.MessageOverhead + acknowledgements*(v.count(acknowledgement)+tokens.MessageOverhead)
 	return f
 }
 

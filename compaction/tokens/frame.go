@@ -16,6 +16,8 @@ import (
 // hmarr/openai-chat-tokens for calls and results in the old form, by recorded
 // exchanges for the rest.
 type Frame struct {
+	name string
+
 	Types bool // functions are shown as TypeScript types, a schema under a heading; else both as JSON
 
 	Reply     int // the opening of the reply
@@ -70,6 +72,9 @@ func frames() []frameOf {
 	}
 }
 
+// Name tells one frame from another.
+func (f Frame) Name() string { return f.name }
+
 // FrameOf returns the frame of a model, as the client names it. What another
 // maker's server puts around the text is not known, but that it shows tools as
 // JSON in most cases; calibration learns what that comes to.
@@ -81,6 +86,7 @@ func FrameOf(model string) Frame {
 		}
 		for _, f := range frames() {
 			if match.Match(bare, f.glob) {
+				f.frame.name = f.glob
 				return f.frame
 			}
 		}
