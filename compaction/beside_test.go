@@ -187,3 +187,27 @@ func TestCallsAreCounted(t *testing.T) {
 		t.Errorf("%d tokens, the arguments alone have %d", got, want)
 	}
 }
+
+// FuzzBeside: no tools and no schema make counting panic or cost less than
+// nothing.
+func FuzzBeside(f *testing.F) {
+	counter, err := testCounter()
+	if err != nil {
+		f.Fatal(err)
+	}
+	e := counter.For("gpt-4o")
+	f.Add(`[{"type":"function","function":{"name":"f","parameters":{"$defs":{"A":{"enum":[1,"b"]}},"properties":{"a":{"$ref":5},"b":{"anyOf":[{},true]}}}}}]`)
+	f.Add(`[{"name":"f","description":"x\ny","parameters":{"properties":{"a":{"type":["array","null"],"items":{"const":{}}}},"required":[3]}}]`)
+	f.Add(`{"json_schema":{"name":7,"schema":[]}}`)
+	f.Fuzz(func(t *testing.T, extra string) {
+		for _, key := range []string{"tools", "response_format"} {
+			r, err := scan([]byte(`{"model":"gpt-4o","` + key + `":` + extra + `,"messages":` + oneMessage + `}`))
+			if err != nil {
+				return
+			}
+			if b := r.beside(e); b.tools < 0 || b.format < 0 || b.reply != 3 {
+				t.Errorf("%+v", b)
+			}
+		}
+	})
+}
