@@ -45,8 +45,13 @@ func (r *request) declarations() []span {
 func (r *request) toolTokens(e tokens.Encoder, list []span) int {
 	n := 0
 	d := declarer{scanner: scanner{text: r.body}, out: []byte(declarationsBegin)}
+	size := 0
 	for _, tool := range list {
-		if !r.rates.Types || !d.function(tool) {
+		size += tool.len()
+	}
+	types := r.rates.Types && size <= maxDeclarations
+	for _, tool := range list {
+		if !types || !d.function(tool) {
 			n += e.CountBytes(terse(tool.in(r.body)))
 		}
 	}

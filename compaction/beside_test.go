@@ -101,6 +101,38 @@ func TestDeepSchemas(t *testing.T) {
 	}
 }
 
+// BenchmarkBeside counts the worst tools that are read as types: as deep as is
+// shown, and a megabyte in the innermost. Real ones take a small part of that.
+func BenchmarkBeside(b *testing.B) {
+	counter, err := testCounter()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const level = `{"type":"object","properties":{"a":`
+	inner := `{"description":"` + strings.Repeat("many words ", maxDeclarations/11-200) + `"}`
+	schema := strings.Repeat(level, maxDeclared) + inner + strings.Repeat("}}", maxDeclared)
+	r := mustScan(b, `{"model":"gpt-4o","tools":[{"name":"f","parameters":`+schema+`}],"messages":`+oneMessage+`}`)
+	e := counter.For("gpt-4o")
+	b.SetBytes(int64(len(r.body)))
+	for b.Loop() {
+		r.beside(e)
+	}
+}
+
+// TestHugeDeclarations: what is longer than any window counts as JSON.
+func TestHugeDeclarations(t *testing.T) {
+	counter, err := testCounter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := counter.For("gpt-4o")
+	tool := `{"name":"f","description":"` + strings.Repeat("many words ", maxDeclarations/10) + `"}`
+	r := mustScan(t, `{"model":"gpt-4o","tools":[`+tool+`],"messages":`+oneMessage+`}`)
+	if got, want := r.beside(e).tools, e.Count(tool); got != want {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+}
+
 func TestBeside(t *testing.T) {
 	counter, err := testCounter()
 	if err != nil {

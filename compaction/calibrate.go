@@ -97,12 +97,12 @@ func (c *calibration) learn(k calibrated, counted float64, u Usage) {
 		r = &ratio{}
 		c.models.Add(k, r)
 	}
-	r.add(float64(prompt)/counted, cut(prompt))
+	r.add(float64(prompt)/counted, fillsWindow(prompt))
 }
 
-// cut says that a prompt may have been cut to a window: it fills a power of two
-// from 1,024 on to nine tenths or more.
-func cut(prompt int) bool {
+// fillsWindow says that a prompt may have been cut to a window: it fills a power
+// of two from 1,024 on to nine tenths or more.
+func fillsWindow(prompt int) bool {
 	window := 1024
 	for window < prompt {
 		window *= 2
@@ -110,8 +110,9 @@ func cut(prompt int) bool {
 	return prompt*10 >= window*9
 }
 
-func (r *ratio) add(sample float64, cut bool) {
-	low := sample < ratioLeast || sample < ratioFar*r.value || cut && sample < ratioFar
+// add takes a sample; full says that it may be of a prompt that was cut.
+func (r *ratio) add(sample float64, full bool) {
+	low := sample < ratioLeast || sample < ratioFar*r.value || full && sample < ratioFar
 	if low {
 		r.shrinks = true
 		if r.doubted++; r.doubted == ratioDoubts && r.value > 0 {

@@ -28,6 +28,10 @@ const (
 	// maxDeclared bounds how deep what is shown of a schema may nest. Each level
 	// is read once more by all those above it.
 	maxDeclared = 24
+
+	// maxDeclarations bounds, in bytes, what is read so. Longer declarations
+	// count as JSON, which costs one reading: no window holds them anyway.
+	maxDeclarations = 1 << 20
 )
 
 // function appends the declaration of an element of tools or functions. It
