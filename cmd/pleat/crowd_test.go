@@ -83,6 +83,7 @@ func (l *crowd) await(n int) {
 }
 
 func (l *crowd) chat(t *testing.T, person int, pleat *running) {
+	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -110,6 +111,7 @@ func chatMessage(role, text string) string {
 
 // ask sends one request and notes how it went.
 func (l *crowd) ask(t *testing.T, client *http.Client, pleat *running, messages []string) (answer string) {
+	t.Helper()
 	body := `{"model":"gpt-4o","messages":[` + strings.Join(messages, ",") + `]}`
 	req := newRequest(t, http.MethodPost, pleat.url("/v1/chat/completions"), strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer sk-test")

@@ -11,7 +11,6 @@ import (
 
 // process is a Pleat in a process of its own.
 type process struct {
-	t     *testing.T
 	cmd   *exec.Cmd
 	base  string // its base URL for clients
 	ended chan struct{}
@@ -22,7 +21,8 @@ type process struct {
 func startProcess(t *testing.T, upstream string, args ...string) *process {
 	t.Helper()
 	args = append([]string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--upstream=" + upstream}, args...)
-	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan struct{})}
+	//nolint:gosec // it is this program, with the test's arguments
+	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), actAsPleat+"=1")
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {

@@ -53,7 +53,8 @@ func TestStoreIsNamedWithoutPassword(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"redis://u:hun ter2@h", "redis://u:hun/ter2@h", "redis://u:hun@ter2@h", "u:hunter2@h", "rediss:u:hunter2@h/"} {
-		if shown := storePlace(new(StoreConfig)).show(wrong); strings.Contains(shown, "hun") || strings.Contains(shown, "ter2") {
+		shown := storePlace(new(StoreConfig)).show(wrong)
+		if strings.Contains(shown, "hun") || strings.Contains(shown, "ter2") {
 			t.Errorf("%s is shown as %s", wrong, shown)
 		}
 	}

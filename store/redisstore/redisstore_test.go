@@ -124,6 +124,20 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestRightsAreDocumented: what the package comment asks for stands where
+// operators read.
+func TestRightsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, right := range rights(t) {
+		if strings.HasPrefix(right, "+") && !strings.Contains(string(page), right) {
+			t.Errorf("docs/operations.md does not name %s", right)
+		}
+	}
+}
+
 // rights is what the package comment says that a user needs.
 func rights(t testing.TB) []string {
 	t.Helper()
