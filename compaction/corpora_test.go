@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // corpora finds the real conversations, or skips the test.
@@ -26,6 +27,37 @@ func corpora(t testing.TB) []string {
 type conversation struct {
 	Messages []json.RawMessage `json:"messages"`
 	Tools    json.RawMessage   `json:"tools"`
+	Legacy   json.RawMessage   `json:"functions"`
+}
+
+// openConversation reads a conversation, without the white space around its
+// values, which the test's own client would not send.
+func openConversation(t testing.TB, file string) conversation {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conv conversation
+	if err := json.Unmarshal(data, &conv); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range conv.Messages {
+		conv.Messages[i] = compact(m)
+	}
+	return conv
+}
+
+// extras are the members that declare tools: its own ones, else one that stands
+// for those that were not recorded.
+func (c conversation) extras() string {
+	switch {
+	case len(c.Tools) > 0:
+		return `,"tools":` + string(c.Tools)
+	case len(c.Legacy) > 0:
+		return `,"functions":` + string(c.Legacy)
+	}
+	return `,"tools":[{"type":"function","function":{"name":"look_up","parameters":{"type":"object"}}}]`
 }
 
 // peek is what the checks need to know of a message; it is read by
@@ -104,7 +136,7 @@ func alternating(list []peek, exemptTools bool) bool {
 // Every real conversation, replayed request by request: what goes out is valid
 // where what came in was, instructions stay, kept messages keep their bytes.
 func TestCorporaStayValid(t *testing.T) {
-	triggers := []int{1024, 8192}
+	triggers := corporaTriggers()
 	if testing.Short() {
 		triggers = triggers[:1]
 	}
@@ -112,55 +144,67 @@ func TestCorporaStayValid(t *testing.T) {
 		name := filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
 		for _, scope := range []Scope{ScopeTurns, ScopeSteps} {
 			t.Run(name+"/"+string(scope), func(t *testing.T) {
-				data, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var conv conversation
-				if err := json.Unmarshal(data, &conv); err != nil {
-					t.Fatal(err)
-				}
+				conv := openConversation(t, file)
 				for _, trigger := range triggers {
-					replay(t, conv, trigger, scope)
+					replay(t, conv, replaying{trigger: trigger, scope: scope, share: 1, summarizer: &writer{}, requests: thinned})
 				}
 			})
 		}
 	}
 }
 
-func replay(t *testing.T, conv conversation, trigger int, scope Scope) {
-	t.Helper()
-	cl := newClient(t, &writer{}, func(o *Options) {
-		o.Trigger, o.Scope, o.Share = Trigger{tokens: trigger}, scope, 1
-	})
-	if len(conv.Tools) > 0 {
-		cl.extra = `,"tools":` + string(conv.Tools)
+// corporaTriggers are small ones, so that short conversations are folded too.
+func corporaTriggers() []int { return []int{1024, 2000, 8192} }
+
+// thinned leaves out some requests of long sessions: every so many are sent, and
+// the last ones.
+func thinned(ends []int) []int {
+	if len(ends) <= 60 {
+		return ends
 	}
-	all := peeks(t, conv.Messages)
-	ends := requestEnds(all)
-	if len(ends) > 60 { // long sessions: every so many requests, the last ones whole
-		step := len(ends)/50 + 1
-		var some []int
-		for i, e := range ends {
-			if i%step == 0 || i > len(ends)-5 {
-				some = append(some, e)
-			}
+	var some []int
+	step := len(ends)/50 + 1
+	for i, e := range ends {
+		if i%step == 0 || i > len(ends)-5 {
+			some = append(some, e)
 		}
-		ends = some
 	}
-	var folded, received, sent int
-	for _, end := range ends {
+	return some
+}
+
+func unthinned(ends []int) []int { return ends }
+
+// replaying is how a conversation is replayed.
+type replaying struct {
+	trigger    int
+	scope      Scope
+	share      float64
+	summarizer Summarizer
+	requests   func(ends []int) []int // chooses which
+}
+
+// replay sends a conversation's requests, one a minute, and checks what goes out.
+func replay(t *testing.T, conv conversation, how replaying) (o outcome) {
+	t.Helper()
+	passing := newClock(time.Minute)
+	cl := newClient(t, how.summarizer, func(o *Options) {
+		o.Trigger, o.Scope, o.Share, o.Now = Trigger{tokens: how.trigger}, how.scope, how.share, passing.now
+	})
+	cl.extra = conv.extras()
+	for _, end := range how.requests(requestEnds(peeks(t, conv.Messages))) {
+		passing.tick()
 		list := conv.Messages[:end]
 		p, out := cl.turn(list)
-		received, sent = received+p.TokensReceived, sent+p.TokensSent
+		o.requests++
+		o.received, o.sent = o.received+p.TokensReceived, o.sent+p.TokensSent
 		if p.Status == Folded {
-			folded++
-			checkFolded(t, end, list, out, scope)
+			o.folded++
+			checkFolded(t, end, list, out, how.scope)
 		} else if !equalLists(list, out) {
 			t.Fatalf("request %d (%s): messages were changed", end, p.Status)
 		}
 	}
-	t.Logf("%d requests, %d folded, %d tokens received, %d sent", len(ends), folded, received, sent)
+	return o
 }
 
 // requestEnds are the lengths of the lists that a client would have sent: one
@@ -183,7 +227,7 @@ func equalLists(a, b []json.RawMessage) bool {
 		return false
 	}
 	for i := range a {
-		if !bytes.Equal(compact(a[i]), compact(b[i])) {
+		if !bytes.Equal(a[i], compact(b[i])) {
 			return false
 		}
 	}
@@ -216,7 +260,7 @@ func checkFolded(t *testing.T, end int, list, out []json.RawMessage, scope Scope
 	var kept []int
 	for i := range out {
 		j := next
-		for j < len(list) && !bytes.Equal(compact(list[j]), compact(out[i])) {
+		for j < len(list) && !bytes.Equal(list[j], out[i]) {
 			j++
 		}
 		if j == len(list) {

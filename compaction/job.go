@@ -101,6 +101,7 @@ type pass struct {
 	texts    []string // more than one: a stretch too long for one question
 	replaced int      // tokens of the messages that are no longer sent because of it
 	end      boundary // where it ends; the record goes under its key, if it has one
+	among    bool     // it is not the job's only one
 	inTurn   bool     // it tells of work on a request that stays in view
 }
 
@@ -162,6 +163,9 @@ func (j *job) passes(budget int) ([]pass, error) {
 		replaced, size = replaced+gain, size+partSize
 	}
 	flush(ends[len(ends)-1])
+	for i := range out {
+		out[i].among = len(out) > 1
+	}
 	return out, nil
 }
 

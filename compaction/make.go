@@ -37,14 +37,25 @@ func (c *Compactor) make(ctx context.Context, j *job) (key string, err error) {
 	return key, nil
 }
 
-// summarize has one pass summarized and returns its root.
+// verbatim is how few tokens of text stand for themselves where they are one
+// pass among several (a greeting before a long piece of work, say): of so little
+// nobody can be asked for something clearly shorter, and the rest of the job
+// must not fail for it.
+const verbatim = 2 * summaryMin
+
+// summarize has one pass summarized and returns its root. It asks for no more
+// than a third of what the summary replaces: more would be refused.
 func (c *Compactor) summarize(ctx context.Context, j *job, roots []root, p pass) (root, error) {
 	next := root{From: 1, To: p.end.pos}
 	if len(roots) > 0 {
 		next.From = roots[len(roots)-1].To + 1
 	}
+	if n := j.enc.Count(p.texts[0]); p.among && len(p.texts) == 1 && n <= verbatim {
+		next.Summary, next.Tokens = p.texts[0], n
+		return next, nil
+	}
 	known := newest(roots, c.budget(j).context)
-	want := summaryTokens(j.limit)
+	want := min(summaryTokens(j.limit), max(p.replaced/len(p.texts)/3, summaryMin))
 	var parts []string
 	for _, text := range p.texts {
 		a, err := c.ask(ctx, j, Question{
@@ -117,7 +128,7 @@ func (c *Compactor) merge(ctx context.Context, j *job, roots []root) []root {
 }
 
 func (c *Compactor) askMerge(ctx context.Context, j *job, run []root) (summary, error) {
-	want := summaryTokens(j.limit)
+	want := min(summaryTokens(j.limit), max(rootTokens(run)/2, summaryMin))
 	return c.ask(ctx, j, Question{
 		Instructions: withLength(mergeInstructions, want),
 		Transcript:   mergeTranscript(run),
