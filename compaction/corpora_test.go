@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -63,11 +64,18 @@ func (c conversation) extras() string {
 // peek is what the checks need to know of a message; it is read by
 // encoding/json and shares no code with what it checks.
 type peek struct {
-	Role   string          `json:"role"`
-	CallID string          `json:"tool_call_id"`
-	Calls  []peekCall      `json:"tool_calls"`
-	Legacy json.RawMessage `json:"function_call"`
+	Role    string          `json:"role"`
+	Name    string          `json:"name"`
+	Content json.RawMessage `json:"content"`
+	CallID  string          `json:"tool_call_id"`
+	Calls   []peekCall      `json:"tool_calls"`
+	Legacy  json.RawMessage `json:"function_call"`
 }
+
+// isFold says that a message is Pleat's and not the client's.
+func (p peek) isFold() bool { return bytes.HasPrefix(p.Content, []byte(`"`+foldOpening)) }
+
+func (p peek) pinned() bool { return p.Role == "system" || p.Role == "developer" }
 
 type peekCall struct {
 	ID string `json:"id"`
@@ -119,7 +127,7 @@ func fault(list []peek) string {
 func alternating(list []peek, exemptTools bool) bool {
 	want := "user"
 	for _, m := range list {
-		if m.Role == "system" || m.Role == "developer" {
+		if m.pinned() {
 			continue
 		}
 		if exemptTools && (m.Role == "tool" || m.Role == "function" || len(m.Calls) > 0 || len(m.Legacy) > 0) {
@@ -254,44 +262,55 @@ func checkFolded(t *testing.T, end int, list, out []json.RawMessage, scope Scope
 			t.Fatalf("request %d: no longer alternates (tools exempt: %t)", end, exempt)
 		}
 	}
-	// Kept messages are a subsequence of the client's, in its order, and the
-	// instructions among them are all there.
-	next, added := 0, 0
-	var kept []int
-	for i := range out {
-		j := next
-		for j < len(list) && !bytes.Equal(list[j], out[i]) {
-			j++
-		}
-		if j == len(list) {
-			added++
-			continue
-		}
-		kept = append(kept, j)
-		next = j + 1
-	}
+	checkRules(t, in, sent)
+	isKept, added := keptOf(list, out, sent)
 	if added > 2 {
-		// Pinned and carried messages stand behind the fold in their own
-		// order, so at most the fold and its acknowledgement are new.
 		t.Fatalf("request %d: %d messages are not the client's", end, added)
 	}
-	if len(kept) == 0 || kept[len(kept)-1] != len(list)-1 {
+	if !isKept[len(list)-1] {
 		t.Fatalf("request %d: does not end with the client's newest message", end)
 	}
-	isKept := map[int]bool{}
-	for _, k := range kept {
-		isKept[k] = true
-	}
 	for i := range in {
-		if (in[i].Role == "system" || in[i].Role == "developer") && !isKept[i] {
+		if in[i].pinned() && !isKept[i] {
 			t.Fatalf("request %d: instruction %d is gone", end, i)
 		}
 	}
 	for _, i := range mustStay(in, scope) {
-		if !isKept[i] {
+		same := func(o json.RawMessage) bool { return bytes.Equal(o, list[i]) } // perhaps taken for an equal one before it
+		if !isKept[i] && !slices.ContainsFunc(out, same) {
 			t.Fatalf("request %d: message %d of the current turn is gone", end, i)
 		}
 	}
+}
+
+// keptOf tells which of the client's messages went out, and how many messages are
+// not the client's: the fold and its acknowledgement at most. Kept messages stand
+// in the client's order, but for instructions, which may stand before the user
+// messages that a fold in a turn leaves behind it.
+func keptOf(list, out []json.RawMessage, sent []peek) (kept map[int]bool, added int) {
+	kept = map[int]bool{}
+	i, j := len(out), len(list)
+	for i > 0 && j > 0 && bytes.Equal(out[i-1], list[j-1]) {
+		i, j = i-1, j-1
+		kept[j] = true
+	}
+	next := map[bool]int{}
+	for n := range i {
+		if n > 0 && sent[n-1].isFold() && bytes.Equal(out[n], plainMessage("assistant", acknowledgement)) {
+			added++ // and not a message of the client's that says the same
+			continue
+		}
+		at := next[sent[n].pinned()]
+		for at < j && !bytes.Equal(list[at], out[n]) {
+			at++
+		}
+		if at == j {
+			added++
+			continue
+		}
+		kept[at], next[sent[n].pinned()] = true, at+1
+	}
+	return kept, added
 }
 
 // mustStay are the messages of the current turn that no fold may stand in for:
@@ -302,7 +321,7 @@ func mustStay(in []peek, scope Scope) []int {
 	before := ""
 	for i, m := range in {
 		switch {
-		case m.Role == "system" || m.Role == "developer":
+		case m.pinned():
 			continue
 		case m.Role == "user" && before != "user" && before != "tool" && before != "function":
 			opening, newest = i, i

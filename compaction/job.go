@@ -19,12 +19,13 @@ type job struct {
 	model      string // the conversation's own
 	limitField string
 	enc        tokens.Encoder
-	limit      int      // the trigger, in tokens
-	roots      []root   // of the fold in use
-	turn       int      // where the turn begins that the new fold ends in; negative: it ends between turns
-	copied     []byte   // a chat body that holds the messages alone
-	messages   []source // what they are, in that order
-	end        string   // how the new fold will end, for hindsight
+	limit      int        // the trigger, in tokens
+	roots      []root     // of the fold in use
+	places     []boundary // where a pass may end, the last one where the job does; without a key where no record may stand
+	turn       int        // where the turn begins that the new fold ends in; negative: it ends between turns
+	copied     []byte     // a chat body that holds the messages alone
+	messages   []source   // what they are, in that order
+	end        string     // how the new fold will end, for hindsight
 
 	caller   atomic.Pointer[Caller] // nil once the deadline has passed
 	forget   *time.Timer            // takes it away then
@@ -75,7 +76,7 @@ func newJob(v *view, f applied, at boundary, list []source) *job {
 	j := &job{
 		model: v.r.model, limitField: v.r.limitField, enc: v.enc, limit: v.limit,
 		roots: f.roots, messages: list,
-		end: v.h.end(v.r, at.pos), turn: v.h.turnOfCut(at.pos),
+		end: v.h.end(v.r, at.pos), turn: v.h.turnOfCut(at.pos), places: v.places(f, at),
 	}
 	j.copied = append(make([]byte, 0, v.copies(list)), `{"messages":[`...)
 	for n, s := range list {
@@ -86,6 +87,23 @@ func newJob(v *view, f applied, at boundary, list []source) *job {
 	}
 	j.copied = append(j.copied, "]}"...)
 	return j
+}
+
+// places are the boundaries behind fold f, up to and with at. A record is kept
+// only at those that leave a valid list of messages, as at does: a fork may come
+// back to one.
+func (v *view) places(f applied, at boundary) []boundary {
+	var out []boundary
+	for _, b := range v.bounds {
+		if b.pos <= f.at.pos || b.pos > at.pos {
+			continue
+		}
+		if b.pos < at.pos && !v.validAt(b) {
+			b.key = ""
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // from is the position where the fold in use ends.
@@ -110,10 +128,7 @@ type pass struct {
 // in view. Nothing is stored there, unless it is a boundary.
 func (j *job) ends() []boundary {
 	var out []boundary
-	for _, b := range j.bounds {
-		if b.pos > j.cut.pos {
-			break
-		}
+	for _, b := range j.places {
 		if n := len(out); j.turn > j.from() && b.pos > j.turn && (n == 0 || out[n-1].pos < j.turn) {
 			out = append(out, boundary{pos: j.turn})
 		}

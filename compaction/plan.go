@@ -90,20 +90,22 @@ const cutsTried = 16
 // a list of messages as valid as the client's. Next to calls that were never
 // answered, or answered late, not every step's end does.
 func (v *view) validCut(candidates []boundary, cut int) (int, bool) {
-	valid := func(i int) bool {
-		return arrange(v.r, v.h, candidates[i].pos, v.keep, foldOpening).check(v.r) == nil
-	}
 	for i := cut; i >= 0 && i > cut-cutsTried; i-- {
-		if valid(i) {
+		if v.validAt(candidates[i]) {
 			return i, true
 		}
 	}
 	for i := cut + 1; i < len(candidates) && i < cut+cutsTried; i++ {
-		if valid(i) {
+		if v.validAt(candidates[i]) {
 			return i, true
 		}
 	}
 	return 0, false
+}
+
+// validAt says whether a fold up to the boundary leaves a valid list of messages.
+func (v *view) validAt(b boundary) bool {
+	return arrange(v.r, v.h, b.pos, v.keep, foldOpening).check(v.r) == nil
 }
 
 // fewMessages is the number of messages up to which a head is not worth a
