@@ -331,8 +331,12 @@ func mustStay(in []peek, scope Scope) []int {
 		before = m.Role
 	}
 	var stay []int
+	inOpening := true
 	for i := opening; i < len(in); i++ {
-		inOpening := in[i].Role == "user" && (i == opening || in[i-1].Role == "user" && stay[len(stay)-1] == i-1)
+		if in[i].pinned() {
+			continue
+		}
+		inOpening = inOpening && in[i].Role == "user"
 		if scope == ScopeTurns || i >= newest || inOpening {
 			stay = append(stay, i)
 		}
