@@ -59,6 +59,7 @@ func (n node) empty() bool {
 		return len(n.items) == 0
 	case wordShape:
 		return n.text == "" || n.text == "null" || n.text == "None" || n.text == "false" || n.text == "0"
+	default:
+		return strings.TrimSpace(n.text) == ""
 	}
-	return strings.TrimSpace(n.text) == ""
 }

@@ -28,7 +28,7 @@ func (r *reader) escape(b []byte, raw bool) []byte {
 		case !ok:
 			return append(b, 'x')
 		case raw:
-			return append(b, byte(v))
+			return append(b, byte(v)) //nolint:gosec // of two digits
 		}
 		return utf8.AppendRune(b, v)
 	}
@@ -50,11 +50,12 @@ func (r *reader) utf16() rune {
 	return v
 }
 
+// hex reads a number of at most four digits.
 func (r *reader) hex(digits int) (rune, bool) {
 	if r.i+digits > len(r.s) {
 		return 0, false
 	}
-	v, err := strconv.ParseUint(r.s[r.i:r.i+digits], 16, 32)
+	v, err := strconv.ParseUint(r.s[r.i:r.i+digits], 16, 16)
 	if err != nil {
 		return 0, false
 	}

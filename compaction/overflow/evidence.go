@@ -106,12 +106,14 @@ func (ev *evidence) value(n node, layer int) {
 		for i, name := range n.names {
 			ev.member(keyRole(name), n.items[i], layer)
 		}
+	case wordShape: // a number or a name is nobody's words
 	}
 }
 
 func (ev *evidence) member(role role, v node, layer int) {
 	structured := v.shape == objectShape || v.shape == listShape
 	switch role {
+	case ignored:
 	case codeRole:
 		if !structured && !v.empty() {
 			ev.codes = append(ev.codes, v.text)
@@ -159,6 +161,8 @@ func (ev *evidence) prose(s string, layer int) {
 }
 
 // unescape takes off one level of backslashes.
+//
+//nolint:gochecknoglobals // built once, never changed
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // embedded collects what the literals within s say, and returns s without them.

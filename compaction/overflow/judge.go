@@ -50,7 +50,7 @@ func promptCode(codes, texts []string) string {
 
 // decide looks for the text that tells an overflow, or an output cap. code is
 // the form that a code told already, "" if none did.
-func (ev evidence) decide(status int, code string, texts []string) (Report, bool) {
+func (ev *evidence) decide(status int, code string, texts []string) (Report, bool) {
 	capped := Report{}
 	for i, t := range texts {
 		if code == "" {
@@ -78,7 +78,7 @@ func (ev evidence) decide(status int, code string, texts []string) (Report, bool
 }
 
 // report reads the numbers of an overflow told by text.
-func (ev evidence) report(format, text, message string) Report {
+func (ev *evidence) report(format, text, message string) Report {
 	r := readNumbers(text)
 	if ev.limit > 0 {
 		r.limit, r.limitIs = slot{tokens: ev.limit, stated: true}, Window
@@ -106,7 +106,7 @@ func (ev evidence) report(format, text, message string) Report {
 }
 
 // kind follows from which numbers were stated, and from the words if none was.
-func (r reading) kind(text string) Kind {
+func (r *reading) kind(text string) Kind {
 	switch {
 	case r.output.stated && r.output.tokens > 0:
 		return Total

@@ -24,7 +24,7 @@ const (
 	inputNum  = `(?P<input>` + num + `)`
 	outputNum = `(?P<output>` + num + `)`
 	totalNum  = `(?P<total>` + num + `)`
-	optTokens = `(?: tokens?)?`
+	optTokens = `(?: tokens?)?` //nolint:gosec // of a text, no credential
 	isWord    = `(?: is| are| of| was|:| =|=)?(?: only| at most| about)? ?\(?`
 )
 
@@ -48,6 +48,8 @@ func lowerBound(p pattern) pattern {
 
 // patterns are in order: whole sentences that say several numbers at once, then
 // limits, then prompts, outputs and totals.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var patterns = []pattern{
 	// Whole sentences.
 	numbers(Window, inputNum+optTokens+` ?\+ ?`+outputNum+optTokens+` ?> ?`+limitNum),

@@ -46,6 +46,8 @@ func first(rules []rule, text string) (rule, bool) {
 
 // echoes are errors about the request's form, which quote the request. Nothing
 // in such an answer is evidence, codes included.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var echoes = []rule{
 	when("json", `\b(?:pars(?:e|ing)|decod(?:e|ing)|invalid|malformed|not valid)\b.{0,24}\bjson\b|\bjson ?(?:pars|decod)|unexpected token`),
 	when("validation", `\bvalidation errors? for\b|field required|extra inputs are not permitted|input should be|'loc':`),
@@ -53,6 +55,8 @@ var echoes = []rule{
 }
 
 // guards are errors that resemble an overflow in words and are none.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var guards = []rule{
 	when("rate", `per[- ](?:min\b|minute|second|sec\b|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|throttl|too many requests|please wait|try again (?:later|in \d)|\bquota|overloaded|at capacity|concurren`),
 	when("money", `\bcredits?\b|\bafford|\bbilling|\bbalance\b|\bpayment|\bsubscription|extra usage|your (?:current )?(?:plan|tier)\b|余额|额度|欠费`),
@@ -73,6 +77,8 @@ var guards = []rule{
 const outputNames = `(?:max[_ ]?(?:completion[_ ]|output[_ ]|new[_ ])?tokens|maxoutputtokens|maxtokens|max_gen_len|num_predict|maximum tokens|(?:output|completion) tokens)`
 
 // caps are errors about the requested output alone, with what they state.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var caps = []rule{
 	when("output-cap", `max_tokens: `+num+` > `+num+`,? which is the maximum`),
 	when("output-cap", `supports? (?:at most|up to|a maximum of) `+num+` (?:completion|output) tokens`),
@@ -83,6 +89,8 @@ var caps = []rule{
 }
 
 // capNumbers read the cap and what was asked for.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var capNumbers = []pattern{
 	numbers(OutputLimit, `: `+outputNum+` > `+limitNum),
 	numbers(Window, outputNames+`[ =]\(?`+outputNum+`\)? cannot be greater than (?:[a-z_]+=)*`+limitNum),
@@ -103,6 +111,8 @@ const (
 
 // families are the wordings of an overflow. The first that applies names the
 // form; more particular ones stand first.
+//
+//nolint:gochecknoglobals // a table, compiled once, never changed
 var families = []rule{
 	// Forms of one server.
 	when("vllm", `max_tokens must be at least 1, got -(?:[2-9]|\d\d)`),

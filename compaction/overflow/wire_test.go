@@ -70,6 +70,7 @@ var wrappers = map[string]func(inner string) string{
 		return `{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"X","raw":` + quote(s) + `}}}`
 	},
 	"cloudflare prose": func(s string) string {
+		//nolint:dupword // so Cloudflare writes it
 		return `{"errors":[{"message":` + quote("AiError: AiError: "+s+" (0a1b2c3d-0000)") + `,"code":8007}],"success":false,"result":{},"messages":[]}`
 	},
 	"litellm bytes": func(s string) string {
