@@ -35,7 +35,8 @@ type gate struct {
 	err     error  // how the stream ends once out is read
 	refusal *compaction.Overflow
 
-	sent, skipped tally // events that passed and say nothing
+	sent, skipped tally // events that say nothing: passed of the first stream, left out of the second
+	dropped       bool  // the event before was left out
 	id            string
 	renamed       *renamed // nil unless the second stream's id is not what the client knows
 }
@@ -49,7 +50,39 @@ func (t *recoverer) watch(req *http.Request, res *http.Response, c *chat, retrie
 	if res.StatusCode/100 != 2 || !isEvents(res.Header) || encodingOf(res.Header) != "" {
 		return
 	}
+	if res.ContentLength >= 0 { // the whole stream is there: a length that will not hold is not declared
+		if !t.refusedEarly(req.Context(), res) {
+			return
+		}
+		res.ContentLength = -1
+		res.Header.Del("Content-Length")
+	}
 	res.Body = &gate{transport: t, req: req, res: res, chat: c, body: res.Body, retried: retried}
+}
+
+// refusedEarly reads a stream until something is said in it, and reports whether
+// that is a refusal. The stream is still whole afterwards.
+func (t *recoverer) refusedEarly(ctx context.Context, res *http.Response) (refused bool) {
+	decided := func(plain []byte) bool {
+		for len(plain) > 0 {
+			size := cutEvent(plain)
+			if size == 0 {
+				return len(plain) > maxHeld
+			}
+			if _, refused = t.refusedIn(ctx, plain[:size]); refused {
+				return true
+			}
+			if sort, _ := sortOf(plain[:size]); sort == sortContent {
+				return true
+			}
+			plain = plain[size:]
+		}
+		return false
+	}
+	if body := t.read(res, decided); !refused {
+		decided(body) // of which the last piece came with the end
+	}
+	return refused
 }
 
 func (g *gate) ctx() context.Context { return g.req.Context() }
@@ -136,7 +169,9 @@ func (g *gate) judge(event []byte, size int) {
 			g.id = id
 		}
 	case sortBlank:
+		skip = g.dropped // a comment's, which came apart from it
 	}
+	g.dropped = skip
 	if skip {
 		g.held = g.held[size:]
 		return
