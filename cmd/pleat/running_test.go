@@ -160,3 +160,12 @@ func jsonUpstream(t *testing.T) string {
 	t.Cleanup(s.Close)
 	return s.URL + "/v1"
 }
+
+func readAll(t *testing.T, res *http.Response) string {
+	t.Helper()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
