@@ -36,3 +36,20 @@ func (f factory) histogram(name, help string, buckets []float64) prometheus.Hist
 	f.register(h)
 	return h
 }
+
+// preset makes the counters of a label's whole set, so that none is missing
+// before its first count.
+func preset[K ~string](vec *prometheus.CounterVec, values ...K) map[K]prometheus.Counter {
+	counters := make(map[K]prometheus.Counter, len(values)+1)
+	for _, v := range append(values, K(other)) {
+		counters[v] = vec.WithLabelValues(string(v))
+	}
+	return counters
+}
+
+func pick[K ~string](counters map[K]prometheus.Counter, value K) prometheus.Counter {
+	if c, ok := counters[value]; ok {
+		return c
+	}
+	return counters[K(other)]
+}

@@ -233,20 +233,3 @@ func (s *models) of(model string, accepted bool) *modelCounters {
 	s.counters[strings.Clone(model)] = c
 	return c
 }
-
-// preset makes the counters of a label's whole set, so that none is missing
-// before its first count.
-func preset[K ~string](vec *prometheus.CounterVec, values ...K) map[K]prometheus.Counter {
-	counters := make(map[K]prometheus.Counter, len(values)+1)
-	for _, v := range append(values, K(other)) {
-		counters[v] = vec.WithLabelValues(string(v))
-	}
-	return counters
-}
-
-func pick[K ~string](counters map[K]prometheus.Counter, value K) prometheus.Counter {
-	if c, ok := counters[value]; ok {
-		return c
-	}
-	return counters[K(other)]
-}

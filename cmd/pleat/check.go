@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pleat-proxy/pleat/proxy"
 	"github.com/pleat-proxy/pleat/store"
 	"github.com/pleat-proxy/pleat/store/redisstore"
 )
@@ -39,7 +38,7 @@ func checkCommand(environ []string) *cobra.Command {
 			}
 			log := slog.New(slog.DiscardHandler) // what it would hold is reported
 			redisstore.SendClientLog(log)
-			s, err := openStore(cmd.Context(), c, proxy.NewMetrics(nil), log)
+			s, err := openStore(cmd.Context(), c, nil, log)
 			if err != nil {
 				return err
 			}
@@ -86,8 +85,8 @@ func (c checker) run(ctx context.Context) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if err == nil && c.servers(ctx) != nil {
-		lost = append(lost, "store")
+	if err == nil {
+		c.servers(ctx)
 	}
 
 	c.advice()

@@ -146,7 +146,7 @@ func TestOutages(t *testing.T) {
 func foldedChat(t *testing.T, pleat *running) *chatter {
 	t.Helper()
 	chat := newChatter(t, pleat.url("/v1"), "You are a storekeeper.")
-	for turn := 0; turn < 200; turn++ {
+	for turn := range 200 {
 		chat.say(words(fmt.Sprintf("Question %d of a witness:", turn), 400))
 		if chat.header.Get("X-Pleat-Status") == "folded" {
 			return chat

@@ -87,7 +87,8 @@ func join(
 
 // newCompactor makes the part that folds, with the summarizer that it asks.
 func newCompactor(
-	c *Config, folds store.Store, windows *window.Resolver, transport http.RoundTripper, observer compaction.Observer, log *slog.Logger,
+	c *Config, folds store.Store, windows *window.Resolver, transport http.RoundTripper,
+	observer compaction.Observer, log *slog.Logger,
 ) (*compaction.Compactor, error) {
 	o := compactionOptions(c)
 	o.Store, o.Windows, o.Observer, o.Log = folds, windows, observer, log

@@ -21,9 +21,9 @@ type closingStore interface {
 	io.Closer
 }
 
-// openStore opens the store that the configuration names. A Redis that is away
-// delays the start by store_dial_timeout at most, and is no error: Pleat serves
-// without it. An error is one of the configuration.
+// openStore opens the store that the configuration names; observer may be nil. A
+// Redis that is away delays the start by store_dial_timeout at most, and is no
+// error: Pleat serves without it. An error is one of the configuration.
 func openStore(ctx context.Context, c *Config, observer redisstore.Observer, log *slog.Logger) (closingStore, error) {
 	if c.Store.URL == "" {
 		return memstore.New(memstore.Options{MaxBytes: c.Store.Memory}), nil
