@@ -93,7 +93,7 @@ func dataURL(raw []byte) (media string, ok bool) {
 // its length, a file by about as many pages as it has bytes for: the encoded
 // data are no text, whatever their length. Data that only a URL or an id names
 // count as an image of 1024 by 1024, a minute, a page.
-func (a attachment) tokens(k kind, m tokens.Media) int {
+func (a *attachment) tokens(k kind, m tokens.Media) int {
 	switch k {
 	case kindImage:
 		width, height := a.data.imageSize()
@@ -117,7 +117,7 @@ const (
 
 // seconds is how long sound lasts, at least one second; a minute if it is
 // elsewhere.
-func (a attachment) seconds() int {
+func (a *attachment) seconds() int {
 	if len(a.data) == 0 {
 		return minute
 	}
@@ -148,6 +148,6 @@ const (
 	maxPages  = 100
 )
 
-func (a attachment) pages() int {
+func (a *attachment) pages() int {
 	return min(1+a.data.size()/pageBytes, maxPages)
 }

@@ -11,9 +11,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// benchmarkBody is a request of about size bytes made of recorded messages.
-func benchmarkBody(b *testing.B, size int) []byte {
+// benchmarkBody is a request of about 1 MiB made of recorded messages.
+func benchmarkBody(b *testing.B) []byte {
 	b.Helper()
+	const size = 1 << 20
 	all := corpus(b)
 	names := make([]string, 0, len(all))
 	for name := range all {
@@ -44,7 +45,7 @@ func benchmarkBody(b *testing.B, size int) []byte {
 }
 
 func BenchmarkScan(b *testing.B) {
-	body := benchmarkBody(b, 1<<20)
+	body := benchmarkBody(b)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -57,7 +58,7 @@ func BenchmarkScan(b *testing.B) {
 // BenchmarkScanAgainstValid runs scan and encoding/json's check of the same body
 // in turn, so that both meet the same weather.
 func BenchmarkScanAgainstValid(b *testing.B) {
-	body := benchmarkBody(b, 1<<20)
+	body := benchmarkBody(b)
 	var ours, theirs time.Duration
 	for b.Loop() {
 		began := time.Now()
@@ -75,7 +76,7 @@ func BenchmarkScanAgainstValid(b *testing.B) {
 }
 
 func BenchmarkFingerprint(b *testing.B) {
-	r := mustScan(b, string(benchmarkBody(b, 1<<20)))
+	r := mustScan(b, string(benchmarkBody(b)))
 	b.SetBytes(int64(len(r.body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -89,7 +90,7 @@ func BenchmarkFingerprint(b *testing.B) {
 // turn, so that both meet the same weather. What is known is one look-up a
 // message: a turn costs its new messages.
 func BenchmarkSecondTurn(b *testing.B) {
-	body := benchmarkBody(b, 1<<20)
+	body := benchmarkBody(b)
 	r := mustScan(b, string(body))
 	r.fingerprint()
 	counter, err := testCounter()

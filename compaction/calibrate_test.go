@@ -9,6 +9,7 @@ import (
 
 // denser is an upstream whose tokenizer needs 1.7 tokens where Pleat's needs one.
 func denser(t *testing.T, cl *client) func(p *Plan) int {
+	t.Helper()
 	return func(p *Plan) int {
 		t.Helper()
 		m, err := Measure(p.Body, "", cl.c.opt.Tokens.For)

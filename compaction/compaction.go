@@ -44,7 +44,10 @@ func New(o Options) (*Compactor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compaction: CountCache: %w", err)
 	}
-	c := &Compactor{opt: o, counts: counts, gates: newGates(o.Share, o.Now), hindsight: newHindsight(o.Now), calibration: newCalibration()}
+	c := &Compactor{
+		opt: o, counts: counts, gates: newGates(o.Share, o.Now), hindsight: newHindsight(o.Now),
+		calibration: newCalibration(),
+	}
 	c.flight = newFlight(c)
 	c.ledger = newLedger(o)
 	return c, nil

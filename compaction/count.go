@@ -43,7 +43,8 @@ func (r *request) partTokens(p part, e tokens.Encoder) int {
 	case kindText, kindRefusal:
 		return e.CountBytes(decoded(p.text.in(r.body)))
 	case kindImage, kindAudio, kindFile:
-		return p.attachment(r.body).tokens(p.kind, r.rates.media)
+		a := p.attachment(r.body)
+		return a.tokens(p.kind, r.rates.media)
 	case kindOther:
 		if p.attachment(r.body).inline {
 			return tokens.FileTokens // of encoded data, the length says nothing

@@ -39,7 +39,7 @@ func withSegments(file []byte, n, size int) []byte {
 	out := append([]byte{}, file[:2]...)
 	for range n {
 		out = append(out, 0xff, 0xe1)
-		out = binary.BigEndian.AppendUint16(out, uint16(size)) //nolint:gosec // small
+		out = binary.BigEndian.AppendUint16(out, uint16(size))
 		out = append(out, make([]byte, size-2)...)
 	}
 	return append(out, file[2:]...)

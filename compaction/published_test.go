@@ -167,12 +167,12 @@ func unlike(m Measurement, body []byte) bool {
 
 // recordedUsage is a recorded request and the usage that its response stated.
 func recordedUsage(dir string) (body []byte, prompt int) {
-	body, err := os.ReadFile(filepath.Join(dir, "request.json")) //nolint:gosec // of the corpora
+	body, err := os.ReadFile(filepath.Join(dir, "request.json"))
 	if err != nil || !json.Valid(body) {
 		return nil, 0
 	}
 	for _, name := range []string{"response.sse", "response.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // of the corpora
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			continue
 		}

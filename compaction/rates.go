@@ -11,7 +11,6 @@ type rates struct {
 }
 
 func ratesOf(model string) rates {
-	r := rates{Frame: tokens.FrameOf(model), media: tokens.MediaOf(model)}
-	r.name = r.Frame.Name() + " " + r.media.Name()
-	return r
+	frame, media := tokens.FrameOf(model), tokens.MediaOf(model)
+	return rates{Frame: frame, media: media, name: frame.Name() + " " + media.Name()}
 }

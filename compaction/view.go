@@ -94,7 +94,8 @@ func (v *view) applied(at boundary, roots []root) applied {
 	if v.h.acknowledge(v.r, at.pos) {
 		acknowledgements++
 	}
-	f.tokens = v.count(f.text) + tokens.MessageOverhead + acknowledgements*(v.count(acknowledgement)+tokens.MessageOverhead)
+	f.tokens = v.count(f.text) + tokens.MessageOverhead +
+		acknowledgements*(v.count(acknowledgement)+tokens.MessageOverhead)
 	return f
 }
 

@@ -22,8 +22,8 @@ type imageRule interface {
 
 // mediaOf says whose rule holds for the models that a glob matches.
 type mediaOf struct {
-	glob string
-	Media
+	glob  string
+	media Media
 }
 
 // Tokens for a second of sound: OpenAI, "Managing costs" of the Realtime API (a
@@ -79,8 +79,8 @@ func MediaOf(model string) Media {
 	bare := bareName(strings.ToLower(model))
 	for _, m := range makers() {
 		if match.Match(bare, m.glob) {
-			m.name = m.glob
-			return m.Media
+			m.media.name = m.glob
+			return m.media
 		}
 	}
 	return Media{}

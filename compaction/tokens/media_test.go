@@ -62,7 +62,7 @@ func TestImageTokensAreBounded(t *testing.T) {
 	for _, m := range makers() {
 		for _, size := range [][2]int{{1, 1}, {1, 1<<31 - 1}, {1<<31 - 1, 1}, {1<<31 - 1, 1<<31 - 1}, {-5, 7}} {
 			for _, detail := range []string{"", "low", "high", "original", "nonsense"} {
-				if got := m.Image(size[0], size[1], detail); got < 1 || got > maxImageTokens {
+				if got := m.media.Image(size[0], size[1], detail); got < 1 || got > maxImageTokens {
 					t.Errorf("%s: %v %q: %d tokens", m.glob, size, detail, got)
 				}
 			}

@@ -43,7 +43,7 @@ func ParseCatalogue(data []byte) (*Catalogue, error) {
 			continue
 		}
 		c.exact[trimmed(name)] = l
-		c.names.add(name, l, e.rank(name))
+		c.names.add(name, l, e.rank())
 	}
 	if len(c.exact) == 0 {
 		return nil, errors.New("window: catalogue file: no model's limits in it")
@@ -87,7 +87,7 @@ func (e fileEntry) limits(name string) Limits {
 }
 
 // rank tells a maker's word on its own model from a reseller's.
-func (e fileEntry) rank(name string) rank {
+func (e fileEntry) rank() rank {
 	switch e.Provider {
 	case "openai", "anthropic", "gemini", "xai", "deepseek", "mistral", "cohere_chat", "moonshot":
 		return byMaker

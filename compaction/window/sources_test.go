@@ -42,7 +42,8 @@ func TestEachSourceOverridesTheNext(t *testing.T) {
 	for _, l := range r.Sources("t", model) {
 		sources = append(sources, l.Source)
 	}
-	if want := []string{SourceConfig, SourceLearned, SourceUpstream, SourceFile, SourceCatalogue}; !slices.Equal(sources, want) {
+	want := []string{SourceConfig, SourceLearned, SourceUpstream, SourceFile, SourceCatalogue}
+	if !slices.Equal(sources, want) {
 		t.Errorf("Sources: %v, want %v", sources, want)
 	}
 }
