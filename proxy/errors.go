@@ -65,7 +65,7 @@ func (e *Error) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // a client that left: the access log tells
+	_, _ = w.Write(body) //nolint:gosec // JSON, and called so; of a client that left the access log tells
 }
 
 // fail answers a request that no response came for. It is ReverseProxy's

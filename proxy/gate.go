@@ -226,7 +226,7 @@ func (g *gate) refused() {
 		return
 	}
 	g.res, g.retried = res, true
-	if o, again := g.transport.refusal(res); again {
+	if o, again := g.transport.refusal(g.ctx(), res); again {
 		_ = res.Body.Close() // of an answer that was read
 		g.report(res.StatusCode, o)
 		return

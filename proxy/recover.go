@@ -61,18 +61,19 @@ func (p *Proxy) recovering(next http.RoundTripper) http.RoundTripper {
 // RoundTrip sends a chat. It implements http.RoundTripper, on the goroutine of
 // the chat's handler.
 func (t *recoverer) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := exchangeOf(req.Context()).chat
+	ctx := req.Context()
+	c := exchangeOf(ctx).chat
 	res, err := t.next.RoundTrip(req)
 	if err != nil || !c.recoverable() {
 		return res, err
 	}
-	o, refused := t.refusal(res)
+	o, refused := t.refusal(ctx, res)
 	if !refused {
 		t.watch(req, res, c, false)
 		return res, nil
 	}
-	if !t.fit(req.Context(), c, o) {
-		return t.report(res, c, o), nil
+	if !t.fit(ctx, c, o) {
+		return t.report(ctx, res, c, o), nil
 	}
 	_ = res.Body.Close() // of an answer that was read
 	res, err = t.next.RoundTrip(t.again(req, c))
@@ -80,8 +81,8 @@ func (t *recoverer) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.overflow.outcome = outcomeFailed
 		return nil, err
 	}
-	if o, refused = t.refusal(res); refused {
-		return t.report(res, c, o), nil
+	if o, refused = t.refusal(ctx, res); refused {
+		return t.report(ctx, res, c, o), nil
 	}
 	c.answered(res.StatusCode)
 	t.watch(req, res, c, true)
@@ -113,12 +114,12 @@ func (c *chat) outcome() overflowed {
 
 // refusal reads an answer as far as it may be a refusal. The answer's body is
 // still whole afterwards.
-func (t *recoverer) refusal(res *http.Response) (o compaction.Overflow, refused bool) {
+func (t *recoverer) refusal(ctx context.Context, res *http.Response) (o compaction.Overflow, refused bool) {
 	body := t.peek(res)
 	if len(body) == 0 {
 		return o, false
 	}
-	defer t.proxy.recoverPart(res.Request.Context(), "recover")
+	defer t.proxy.recoverPart(ctx, "recover")
 	return t.compactor.Overflowed(res.StatusCode, res.Header.Get("Content-Type"), body)
 }
 

@@ -57,9 +57,12 @@ func newMendingRig(t *testing.T, base, short string) *rig {
 // envelope is a report as a client reads it.
 type envelope struct {
 	Error struct {
-		Message, Type, Param, Code string
-		Pleat                      compaction.Diagnosis
-	}
+		Message string               `json:"message"`
+		Type    string               `json:"type"`
+		Param   string               `json:"param"`
+		Code    string               `json:"code"`
+		Pleat   compaction.Diagnosis `json:"pleat"`
+	} `json:"error"`
 }
 
 func parseEnvelope(t *testing.T, body string) (e envelope) {
@@ -100,12 +103,13 @@ func TestRecoverPlainAnswers(t *testing.T) {
 						w.Header().Set("Content-Encoding", encoding)
 					}
 					w.WriteHeader(status)
-					w.Write(encode(refusedText, encoding))
+					_, _ = w.Write(encode(refusedText, encoding))
 				}, func(w http.ResponseWriter, _ *http.Request) { jsonAnswer(w, 7, 2) })
 				r := newMendingRig(t, base, `{"short":1}`)
 				res, body := r.post(t, string(encode(longChat, encoding)), "Content-Encoding", encoding,
 					"Idempotency-Key", "once", "Authorization", "Bearer k", "Accept-Encoding", "gzip, zstd")
-				if res.StatusCode != 200 || !strings.Contains(body, `"hi"`) || res.Header.Get("X-Pleat-Status") != "recovered" {
+				if res.StatusCode != http.StatusOK || !strings.Contains(body, `"hi"`) ||
+					res.Header.Get("X-Pleat-Status") != "recovered" {
 					t.Fatalf("status %d %v, body %s", res.StatusCode, res.Header, body)
 				}
 				if len(*requests) != 2 {
@@ -142,21 +146,22 @@ func TestReportPlainAnswers(t *testing.T) {
 	for name, short := range map[string]string{"nothing to do": "", "refused twice": longChat + " "} {
 		t.Run(name, func(t *testing.T) {
 			base, requests := refusing(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("X-Request-Id", "req_1")
+				w.Header().Set("X-Request-ID", "req_1")
 				w.Header().Set("Content-Encoding", "gzip")
-				w.WriteHeader(500)
-				w.Write(encode(refusedText, "gzip"))
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = w.Write(encode(refusedText, "gzip"))
 			}, nil)
 			r := newMendingRig(t, base, short)
 			res, body := r.post(t, longChat, "Accept-Encoding", "gzip")
 			e := parseEnvelope(t, body).Error
-			if res.StatusCode != 400 || e.Code != "context_length_exceeded" || e.Type != "invalid_request_error" || e.Param != "messages" {
+			if res.StatusCode != http.StatusBadRequest || e.Code != "context_length_exceeded" ||
+				e.Type != "invalid_request_error" || e.Param != "messages" {
 				t.Errorf("status %d, %+v", res.StatusCode, e)
 			}
 			if e.Pleat.Kind != "input" || e.Pleat.Window.Total != 4096 || e.Pleat.Upstream.Status != 500 || e.Message == "" {
 				t.Errorf("diagnosis %+v", e.Pleat)
 			}
-			if h := res.Header; h.Get("Content-Encoding") != "" || h.Get("X-Request-Id") != "req_1" || h.Get("X-Pleat-Status") == "" {
+			if h := res.Header; h.Get("Content-Encoding") != "" || h.Get("X-Request-ID") != "req_1" || h.Get("X-Pleat-Status") == "" {
 				t.Errorf("header %v", h)
 			}
 			if want := min(len(short), 1) + 1; len(*requests) != want {
@@ -178,8 +183,8 @@ func TestReportPlainAnswers(t *testing.T) {
 // does so too.
 func TestRefusalsThatPass(t *testing.T) {
 	base, requests := refusing(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(400)
-		io.WriteString(w, refusedText)
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, refusedText)
 	}, nil)
 	fake := &fakeCompactor{ended: make(chan compaction.Usage, 9)}
 	forward := newRig(t, base, func(o *Options) {
@@ -192,7 +197,7 @@ func TestRefusalsThatPass(t *testing.T) {
 	}
 	for name, r := range map[string]*rig{"forward": forward, "signed": signed, "bypassed": bypassed} {
 		res, body := r.post(t, longChat, "Content-Digest", map[bool]string{true: "sha-256=:x:"}[r == signed])
-		if res.StatusCode != 400 || body != refusedText {
+		if res.StatusCode != http.StatusBadRequest || body != refusedText {
 			t.Errorf("%s: %d %s", name, res.StatusCode, body)
 		}
 	}
@@ -214,11 +219,12 @@ func TestOtherErrorsPass(t *testing.T) {
 						w.Header().Set("Content-Encoding", encoding)
 					}
 					w.WriteHeader(status)
-					w.Write(encode(text, encoding))
+					_, _ = w.Write(encode(text, encoding))
 				}, nil)
 				r := newMendingRig(t, base, `{"short":1}`)
 				res, body := r.post(t, longChat, "Accept-Encoding", "gzip")
-				if res.StatusCode != status || body != string(encode(text, encoding)) || res.Header.Get("Content-Encoding") != encoding {
+				if res.StatusCode != status || body != string(encode(text, encoding)) ||
+					res.Header.Get("Content-Encoding") != encoding {
 					t.Errorf("%s %d %q: status %d, %d bytes of %d", name, status, encoding, res.StatusCode, len(body), len(text))
 				}
 			}
@@ -229,16 +235,16 @@ func TestOtherErrorsPass(t *testing.T) {
 // A second attempt that fails for another reason is what the client sees.
 func TestSecondAttemptFailsOtherwise(t *testing.T) {
 	base, _ := refusing(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(400)
-		io.WriteString(w, refusedText)
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, refusedText)
 	}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "9")
-		w.WriteHeader(429)
-		io.WriteString(w, "slow down")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, "slow down")
 	})
 	r := newMendingRig(t, base, `{"short":1}`)
 	res, body := r.post(t, longChat)
-	if res.StatusCode != 429 || body != "slow down" || res.Header.Get("Retry-After") != "9" {
+	if res.StatusCode != http.StatusTooManyRequests || body != "slow down" || res.Header.Get("Retry-After") != "9" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	r.Close()

@@ -55,15 +55,15 @@ func encodeReport(d *compaction.Diagnosis) []byte {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false)
-	// Numbers and texts: it cannot fail.
-	_ = e.Encode(report{reported{Message: d.Message(), Type: typeInvalid, Param: "messages", Code: codeOverflow, Pleat: d}})
+	said := reported{Message: d.Message(), Type: typeInvalid, Param: "messages", Code: codeOverflow, Pleat: d}
+	_ = e.Encode(report{said}) //nolint:errchkjson // numbers and texts: it cannot fail
 	return body.Bytes()
 }
 
 // report is the answer to a chat that could not be made to fit: the upstream's,
 // with another status and body.
-func (t *recoverer) report(res *http.Response, c *chat, o compaction.Overflow) *http.Response {
-	d := t.diagnose(res.Request.Context(), c, o, res.StatusCode)
+func (t *recoverer) report(ctx context.Context, res *http.Response, c *chat, o compaction.Overflow) *http.Response {
+	d := t.diagnose(ctx, c, o, res.StatusCode)
 	_ = res.Body.Close() // of an answer that was read
 	body := encodeReport(d)
 	h := res.Header.Clone()
