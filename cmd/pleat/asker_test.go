@@ -181,7 +181,8 @@ func TestRefusalIsTaken(t *testing.T) {
 	for _, answer := range []string{"401", "403", "404", "302", "<html>not a list</html>"} {
 		s := &apiServer{answers: map[string]string{"GET /v1/models": answer}}
 		r, log := s.run(t, time.Minute)
-		if len(s.asked) != 1 || r.Names()[window.SourceUpstream] != 0 || !strings.Contains(log, "does not tell") || strings.Contains(log, "html>") {
+		if len(s.asked) != 1 || r.Names()[window.SourceUpstream] != 0 ||
+			!strings.Contains(log, "does not tell") || strings.Contains(log, "html>") {
 			t.Errorf("%s: asked %q:\n%s", answer, s.asked, log)
 		}
 	}

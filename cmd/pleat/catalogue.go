@@ -37,7 +37,9 @@ type catalogueKeeper struct {
 }
 
 // newCatalogueKeeper returns nil where no catalogue is configured.
-func newCatalogueKeeper(c WindowsConfig, r *window.Resolver, transport http.RoundTripper, log *slog.Logger) *catalogueKeeper {
+func newCatalogueKeeper(
+	c WindowsConfig, r *window.Resolver, transport http.RoundTripper, log *slog.Logger,
+) *catalogueKeeper {
 	if c.Catalogue == "" {
 		return nil
 	}

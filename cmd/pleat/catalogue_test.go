@@ -51,7 +51,9 @@ func (o *mirror) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // keeperOf is a keeper whose catalogue's words can be read off the resolver.
-func keeperOf(t *testing.T, source, cache string, transport http.RoundTripper) (*catalogueKeeper, *window.Resolver, *lockedBuffer) {
+func keeperOf(
+	t *testing.T, source, cache string, transport http.RoundTripper,
+) (*catalogueKeeper, *window.Resolver, *lockedBuffer) {
 	t.Helper()
 	r, err := window.New(nil)
 	if err != nil {

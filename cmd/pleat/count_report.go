@@ -29,7 +29,7 @@ type countJSON struct {
 	Exact    bool   `json:"exact"` // the encoding is the model's own
 	Model    string `json:"model,omitempty"`
 
-	*requestJSON
+	*requestJSON //nolint:embeddedstructfieldcheck // it is printed last
 }
 
 // requestJSON is what there is to say of a request alone. Chunks, with tools

@@ -124,7 +124,8 @@ func TestCountJSON(t *testing.T) {
 		{[]string{"--model=llama3.1:8b"}, "o200k_base", false},
 		{[]string{"--encoding=p50k_base"}, "p50k_base", true},
 	} {
-		if got := countJSONOf(t, countedRequest, c.args...); got.Encoding != c.encoding || got.Exact != c.exact || got.Tokens == 0 {
+		got := countJSONOf(t, countedRequest, c.args...)
+		if got.Encoding != c.encoding || got.Exact != c.exact || got.Tokens == 0 {
 			t.Errorf("%v: %s, exact %t, %d tokens", c.args, got.Encoding, got.Exact, got.Tokens)
 		}
 	}

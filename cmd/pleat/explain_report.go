@@ -64,7 +64,8 @@ type fateJSON struct {
 func (r explainReport) machine() error {
 	x := r.x
 	out := explainJSON{
-		Model: x.Model, Encoding: x.Encoding, Exact: x.Exact, Window: limitsOf(x.Window), Reserved: x.Reserved, Trigger: x.Trigger,
+		Model: x.Model, Encoding: x.Encoding, Exact: x.Exact,
+		Window: limitsOf(x.Window), Reserved: x.Reserved, Trigger: x.Trigger,
 		Received: x.Received, Sent: x.Sent, Fixed: x.Fixed, History: x.History, Due: x.Due, Why: x.Why,
 		Retires: x.Retires, Fold: x.Fold, Turns: x.Turns, Steps: x.Steps,
 		Chunks: r.chunkSums(), Messages: make([]fateJSON, len(x.Messages)), Request: x.Body,
@@ -96,7 +97,8 @@ func (r explainReport) summary() {
 	say("model", "%s (%s)", shownName(x.Model), counts)
 	if x.Window.Known() {
 		say("window", "input %s, output %s, total %s tokens, from %s; %s of them reserved for the answer",
-			limit(x.Window.Input), limit(x.Window.Output), limit(x.Window.Total), sourceName(x.Window.Source), grouped(x.Reserved))
+			limit(x.Window.Input), limit(x.Window.Output), limit(x.Window.Total),
+			sourceName(x.Window.Source), grouped(x.Reserved))
 	} else {
 		say("window", "unknown")
 	}
@@ -198,10 +200,10 @@ func ordinal(n int) string {
 func (r explainReport) outgoing() {
 	var body struct {
 		Messages []struct {
-			Role    string
-			Content json.RawMessage
+			Role    string            `json:"role"`
+			Content json.RawMessage   `json:"content"`
 			Calls   []json.RawMessage `json:"tool_calls"`
-		}
+		} `json:"messages"`
 	}
 	if err := json.Unmarshal(r.x.Body, &body); err != nil {
 		return // encoding/json does not take some bodies that providers do
@@ -225,7 +227,7 @@ func firstWords(text string) string {
 	const most = 80
 	var b strings.Builder
 	n := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		for _, c := range " " + word {
 			if n++; n > most {
 				return strings.TrimSpace(b.String()) + "…"

@@ -67,20 +67,28 @@ func TestExplainJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Trigger, Turns, Steps int
-		Received              int  `json:"tokens_received"`
-		Sent                  int  `json:"tokens_sent"`
-		Fixed                 int  `json:"tokens_beside_messages"`
-		Due                   bool `json:"fold_due"`
-		Replaces              int  `json:"fold_replaces"`
-		Fold                  int  `json:"fold_tokens"`
-		Window                struct{ Source string }
-		Messages              []struct {
-			What     string
-			Received int `json:"tokens_received"`
-			Sent     int `json:"tokens_sent"`
-		}
-		Request struct{ Messages []struct{ Content string } }
+		Trigger  int  `json:"trigger"`
+		Turns    int  `json:"turns"`
+		Steps    int  `json:"steps"`
+		Received int  `json:"tokens_received"`
+		Sent     int  `json:"tokens_sent"`
+		Fixed    int  `json:"tokens_beside_messages"`
+		Due      bool `json:"fold_due"`
+		Replaces int  `json:"fold_replaces"`
+		Fold     int  `json:"fold_tokens"`
+		Window   struct {
+			Source string `json:"source"`
+		} `json:"window"`
+		Messages []struct {
+			What     string `json:"what"`
+			Received int    `json:"tokens_received"`
+			Sent     int    `json:"tokens_sent"`
+		} `json:"messages"`
+		Request struct {
+			Messages []struct {
+				Content string `json:"content"`
+			} `json:"messages"`
+		} `json:"request"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
@@ -130,7 +138,8 @@ func TestExplainRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := runExplain(t, tc.in, tc.args...)
-			if err == nil || exitStatus(err) != 2 || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+			if err == nil || exitStatus(err) != 2 ||
+				!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v, status %d", err, exitStatus(err))
 			}
 		})

@@ -150,6 +150,7 @@ func (b *beliefs) model(name string) error {
 		}
 		return json.NewEncoder(b.out).Encode(struct {
 			Model string `json:"model"`
+			//nolint:embeddedstructfieldcheck // it is printed second
 			limitsJSON
 
 			Encoding string       `json:"encoding"`

@@ -36,7 +36,8 @@ func TestCompactionOptions(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 	byDefault := compactionOptions(mustLoad(t, "", nil))
-	if byDefault.OwnKey || byDefault.Scope != compaction.ScopeAuto || byDefault.ToolResults.Shorten || byDefault.KeepFirst != 0 {
+	if byDefault.OwnKey || byDefault.Scope != compaction.ScopeAuto ||
+		byDefault.ToolResults.Shorten || byDefault.KeepFirst != 0 {
 		t.Errorf("by default: %+v", byDefault)
 	}
 }

@@ -52,7 +52,9 @@ func TestStoreIsNamedWithoutPassword(t *testing.T) {
 			t.Errorf("%s is shown as %s", url, shown)
 		}
 	}
-	for _, wrong := range []string{"redis://u:hun ter2@h", "redis://u:hun/ter2@h", "redis://u:hun@ter2@h", "u:hunter2@h", "rediss:u:hunter2@h/"} {
+	for _, wrong := range []string{
+		"redis://u:hun ter2@h", "redis://u:hun/ter2@h", "redis://u:hun@ter2@h", "u:hunter2@h", "rediss:u:hunter2@h/",
+	} {
 		shown := storePlace(new(StoreConfig)).show(wrong)
 		if strings.Contains(shown, "hun") || strings.Contains(shown, "ter2") {
 			t.Errorf("%s is shown as %s", wrong, shown)
