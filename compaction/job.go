@@ -47,12 +47,12 @@ type source struct {
 // messages of a turn that the fold in use went through stood verbatim behind
 // it; they come first.
 func (v *view) sources(f applied, to int) []source {
-	positions := v.h.carried(v.r, f.at.pos)
+	positions := v.h.carried(v.r, f.at.pos, v.keep)
 	for p := f.at.pos; p < to; p++ {
 		positions = append(positions, p)
 	}
 	stay := map[int]bool{}
-	for _, p := range slices.Concat(v.h.carried(v.r, to), v.h.kept(v.r, to, v.keep)) {
+	for _, p := range slices.Concat(v.h.carried(v.r, to, v.keep), v.h.kept(v.r, to, v.keep)) {
 		stay[p] = true
 	}
 	out := make([]source, len(positions))

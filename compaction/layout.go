@@ -36,7 +36,7 @@ func arrange(r *request, h *history, cut, keep int, text string) layout {
 			out = out.keep(i, i+1)
 		}
 	}
-	for _, p := range h.carried(r, cut) {
+	for _, p := range h.carried(r, cut, keep) {
 		out = out.keep(h.msgs[p], h.msgs[p]+1)
 	}
 	return out.keep(rest, len(r.messages))

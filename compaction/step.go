@@ -148,21 +148,23 @@ const maxNotes = 8
 
 // carried are the positions of the user messages that stay verbatim behind a
 // fold of the first cut messages: of the turn that the cut goes through those
-// that opened it, and the newest notes before the cut, if they are text alone (an
-// agent's screenshots are work, not words). There are none when the cut stands
-// between turns.
-func (h *history) carried(r *request, cut int) []int {
+// that opened it, those that are among the conversation's first keep ones, and
+// the newest notes before the cut, if they are text alone (an agent's screenshots
+// are work, not words). There are none when the cut stands between turns.
+func (h *history) carried(r *request, cut, keep int) []int {
 	at := h.turnOfCut(cut)
 	if at < 0 {
 		return nil
 	}
-	t := h.turnAt(at)
+	t, first := h.turnAt(at), h.firstUsers(r, keep)
 	var out []int
-	for p := t.from; p < t.users; p++ {
-		out = append(out, p)
+	for p := t.from; p < cut; p++ {
+		if p < t.users || p < first && h.role(r, p) == roleUser {
+			out = append(out, p)
+		}
 	}
-	opening := len(out)
-	for p := t.users; p < cut; p++ {
+	certain := len(out)
+	for p := max(t.users, first); p < cut; p++ {
 		if h.role(r, p) != roleUser {
 			continue
 		}
@@ -170,10 +172,23 @@ func (h *history) carried(r *request, cut int) []int {
 			out = append(out, p)
 		}
 	}
-	if notes := len(out) - opening; notes > maxNotes {
-		out = slices.Delete(out, opening, opening+notes-maxNotes)
+	if notes := len(out) - certain; notes > maxNotes {
+		out = slices.Delete(out, certain, certain+notes-maxNotes)
 	}
 	return out
+}
+
+// firstUsers is the position behind the first n user messages.
+func (h *history) firstUsers(r *request, n int) int {
+	for p := range h.msgs {
+		if n == 0 {
+			return p
+		}
+		if h.role(r, p) == roleUser {
+			n--
+		}
+	}
+	return len(h.msgs)
 }
 
 // turnOfCut is the position at which the turn begins that a cut goes through;
@@ -189,20 +204,17 @@ func (h *history) turnOfCut(cut int) int {
 	return t.from
 }
 
-// kept are the positions of the first n user messages before a cut, without
-// those that are carried: messages that stay verbatim in front of a fold.
+// kept are the positions of the first n user messages before a cut that stay
+// verbatim in front of a fold. Those of the turn that the cut goes through stand
+// behind it, with what else is carried, or they would change places.
 func (h *history) kept(r *request, cut, n int) []int {
-	if n == 0 {
-		return nil
+	end := min(cut, h.firstUsers(r, n))
+	if at := h.turnOfCut(cut); at >= 0 {
+		end = min(end, at)
 	}
 	var out []int
-	carried := h.carried(r, cut)
-	for p := 0; p < cut && n > 0; p++ {
-		if h.role(r, p) != roleUser {
-			continue
-		}
-		n--
-		if !slices.Contains(carried, p) {
+	for p := range end {
+		if h.role(r, p) == roleUser {
 			out = append(out, p)
 		}
 	}

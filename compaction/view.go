@@ -119,7 +119,7 @@ func (v *view) send(f applied) []byte {
 // stays are the positions of the messages before a cut that are sent all the
 // same: kept ones, and those that opened the turn which the cut goes through.
 func (v *view) stays(cut int) []int {
-	return slices.Concat(v.h.kept(v.r, cut, v.keep), v.h.carried(v.r, cut))
+	return slices.Concat(v.h.kept(v.r, cut, v.keep), v.h.carried(v.r, cut, v.keep))
 }
 
 // tokensAt sums the tokens of the messages at the positions before end.
