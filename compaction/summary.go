@@ -45,7 +45,7 @@ var declining = regexp.MustCompile(`(?i)\A[\s\p{P}]*(?:` + strings.Join([]string
 }, "|") + `)`)
 
 // decliningBytes is the longest text that is taken for a refusal by its words.
-const decliningBytes = 400
+const decliningBytes = 1200
 
 // clearlyShorter is the part of the replaced tokens that a summary may reach.
 const clearlyShorter = 0.66
