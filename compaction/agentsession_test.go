@@ -21,9 +21,9 @@ type outcome struct {
 }
 
 // share is what summaries cost, as a part of what they saved.
-func (o outcome) share() float64 { return float64(o.spent) / float64(o.received-o.sent) }
+func (o *outcome) share() float64 { return float64(o.spent) / float64(o.received-o.sent) }
 
-func (o outcome) row() string {
+func (o *outcome) row() string {
 	return fmt.Sprintf("| %s | %.1f M | %.0f%% | %d | %.2f M | %.1f%% | %d | %d |", o.name, float64(o.sent)/1e6,
 		100*float64(o.sent)/float64(o.received), o.largest, float64(o.spent)/1e6, 100*o.share(), o.generations, o.changes)
 }

@@ -27,7 +27,8 @@ const (
 
 // drawConversation draws a conversation of several turns.
 func drawConversation(rt *rapid.T) *growing {
-	g := &growing{rt: rt, style: rapid.SampledFrom([]string{styleChat, styleAgent, styleWild, styleWild}).Draw(rt, "style")}
+	styles := []string{styleChat, styleAgent, styleWild, styleWild}
+	g := &growing{rt: rt, style: rapid.SampledFrom(styles).Draw(rt, "style")}
 	if g.some(70) {
 		g.add("system", g.text(80))
 	}
@@ -35,8 +36,8 @@ func drawConversation(rt *rapid.T) *growing {
 		g.add("developer", g.text(80))
 	}
 	if g.wild(15) { // few-shot examples
-		g.raw(`{"role":"system","name":"example_user","content":%s,"n":%d}`, quoted(g.text(60)), len(g.messages))
-		g.raw(`{"role":"system","name":"example_assistant","content":%s,"n":%d}`, quoted(g.text(60)), len(g.messages))
+		g.rawf(`{"role":"system","name":"example_user","content":%s,"n":%d}`, quoted(g.text(60)), len(g.messages))
+		g.rawf(`{"role":"system","name":"example_assistant","content":%s,"n":%d}`, quoted(g.text(60)), len(g.messages))
 	}
 	for range rapid.IntRange(2, 14).Draw(rt, "turns") {
 		g.turn()
@@ -57,8 +58,8 @@ func (g *growing) text(most int) string {
 
 func quoted(text string) string { return `"` + text + `"` }
 
-// raw adds a message, and white space in it that must be kept.
-func (g *growing) raw(format string, args ...any) {
+// rawf adds a message, and white space in it that must be kept.
+func (g *growing) rawf(format string, args ...any) {
 	m := fmt.Sprintf(format, args...)
 	if g.some(20) {
 		m = "{ \t" + m[1:]
@@ -68,7 +69,7 @@ func (g *growing) raw(format string, args ...any) {
 
 // add adds a plain message; its member n tells it from all others.
 func (g *growing) add(role, text string) {
-	g.raw(`{"role":"%s","content":%s,"n":%d}`, role, quoted(text), len(g.messages))
+	g.rawf(`{"role":"%s","content":%s,"n":%d}`, role, quoted(text), len(g.messages))
 }
 
 // send notes that the client sends what there is.
@@ -90,13 +91,13 @@ func (g *growing) turn() {
 		}
 	}
 	g.send()
-	switch {
+	switch { //nolint:gocritic // every case draws anew
 	case g.wild(8):
 		return // the client gave up, and says something else
 	case g.wild(8):
-		g.raw(`{"role":"assistant","content":"","n":%d}`, len(g.messages))
+		g.rawf(`{"role":"assistant","content":"","n":%d}`, len(g.messages))
 	case g.wild(8):
-		g.raw(`{"role":"assistant","refusal":%s,"n":%d}`, quoted(g.text(90)), len(g.messages))
+		g.rawf(`{"role":"assistant","refusal":%s,"n":%d}`, quoted(g.text(90)), len(g.messages))
 	default:
 		g.add("assistant", g.text(1200))
 	}
@@ -111,18 +112,18 @@ func (g *growing) turn() {
 // user adds a message of the user's.
 func (g *growing) user() {
 	n := len(g.messages)
-	switch {
+	switch { //nolint:gocritic // every case draws anew
 	case g.wild(10):
-		g.raw(`{"role":"user","content":[{"type":"text","text":%s},{"type":"image_url","image_url":{"url":"https://x/%d.png"}}],"n":%d}`,
+		g.rawf(`{"role":"user","content":[{"type":"text","text":%s},{"type":"image_url","image_url":{"url":"https://x/%d.png"}}],"n":%d}`,
 			quoted(g.text(400)), n, n)
 	case g.wild(10):
-		g.raw(`{"role":"user","name":"u%d","content":%s,"n":%d}`, n%3, quoted(g.text(300)), n)
+		g.rawf(`{"role":"user","name":"u%d","content":%s,"n":%d}`, n%3, quoted(g.text(300)), n)
 	case g.wild(6):
-		g.raw(`{"role":"user","content":"","n":%d}`, n)
+		g.rawf(`{"role":"user","content":"","n":%d}`, n)
 	case g.wild(3):
-		g.raw(`{"role":"critic","content":%s,"n":%d}`, quoted(g.text(90)), n)
+		g.rawf(`{"role":"critic","content":%s,"n":%d}`, quoted(g.text(90)), n)
 	case g.wild(3):
-		g.raw(`{"role":"assistant","audio":{"id":"a%d"},"n":%d}`, n, n)
+		g.rawf(`{"role":"assistant","audio":{"id":"a%d"},"n":%d}`, n, n)
 	default:
 		g.add("user", g.text(900))
 	}
@@ -147,7 +148,7 @@ func (g *growing) step() {
 	}
 	content := rapid.SampledFrom([]string{`"content":null,`, ``, `"content":"",`, `"content":"I look.",`,
 		`"content":null,"reasoning_content":"It may be there.",`}).Draw(g.rt, "content")
-	g.raw(`{"role":"assistant",%s"tool_calls":[%s],"n":%d}`, content, strings.Join(calls, ","), len(g.messages))
+	g.rawf(`{"role":"assistant",%s"tool_calls":[%s],"n":%d}`, content, strings.Join(calls, ","), len(g.messages))
 	if g.wild(20) {
 		ids[0], ids[len(ids)-1] = ids[len(ids)-1], ids[0] // in another order
 	}
@@ -167,20 +168,20 @@ func (g *growing) step() {
 
 func (g *growing) result(id string) {
 	n := len(g.messages)
-	switch {
+	switch { //nolint:gocritic // every case draws anew
 	case g.wild(10):
-		g.raw(`{"role":"tool","tool_call_id":"%s","content":"","n":%d}`, id, n)
+		g.rawf(`{"role":"tool","tool_call_id":"%s","content":"","n":%d}`, id, n)
 	case g.wild(10):
-		g.raw(`{"role":"tool","tool_call_id":"%s","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBO%d"}}],"n":%d}`, id, n, n)
+		g.rawf(`{"role":"tool","tool_call_id":"%s","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBO%d"}}],"n":%d}`, id, n, n)
 	default:
-		g.raw(`{"role":"tool","tool_call_id":"%s","content":%s,"n":%d}`, id, quoted(g.text(2400)), n)
+		g.rawf(`{"role":"tool","tool_call_id":"%s","content":%s,"n":%d}`, id, quoted(g.text(2400)), n)
 	}
 }
 
 func (g *growing) legacyStep() {
 	n := len(g.messages)
-	g.raw(`{"role":"assistant","content":null,"function_call":{"name":"look","arguments":"{\"at\":%d}"},"n":%d}`, n, n)
+	g.rawf(`{"role":"assistant","content":null,"function_call":{"name":"look","arguments":"{\"at\":%d}"},"n":%d}`, n, n)
 	if !g.wild(8) {
-		g.raw(`{"role":"function","name":"look","content":%s,"n":%d}`, quoted(g.text(900)), len(g.messages))
+		g.rawf(`{"role":"function","name":"look","content":%s,"n":%d}`, quoted(g.text(900)), len(g.messages))
 	}
 }

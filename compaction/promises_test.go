@@ -201,8 +201,8 @@ func (p *promises) shortenedFrom(list []string, raw json.RawMessage) int {
 		p.Fatalf("a result is shortened that was to be kept: %s", raw)
 	}
 	around := func(m string) string {
-		from := strings.Index(m, `"content":`)
-		return m[:from] + m[strings.LastIndex(m, `,"n":`):]
+		before, _, _ := strings.Cut(m, `"content":`)
+		return before + m[strings.LastIndex(m, `,"n":`):]
 	}
 	for i, m := range list {
 		if strings.Contains(m, `"role":"tool"`) && around(m) == around(string(raw)) {

@@ -65,8 +65,6 @@ func (p peek) empty() bool {
 	return !p.calls() && slices.Contains([]string{"", "null", `""`, "[]"}, p.text())
 }
 
-func (p peek) result() bool { return p.Role == "tool" || p.Role == "function" }
-
 // openAIRules: "An assistant message with 'tool_calls' must be followed by tool
 // messages responding to each 'tool_call_id'"; "messages with role 'tool' must
 // be a response to a preceding message with 'tool_calls'".
