@@ -27,6 +27,7 @@ type sighting struct {
 	requests int
 	failures []string
 	slowest  time.Duration
+	added    time.Duration  // the most that Pleat says it added before it sent a request
 	statuses map[string]int // by X-Pleat-Status
 }
 
@@ -116,14 +117,15 @@ func (l *crowd) ask(t *testing.T, client *http.Client, pleat *running, messages 
 	req := newRequest(t, http.MethodPost, pleat.url("/v1/chat/completions"), strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer sk-test")
 	begun := time.Now()
-	answer, status, err := complete(client, req)
+	answer, header, err := complete(client, req)
 	took := time.Since(begun)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen.requests++
 	l.seen.slowest = max(l.seen.slowest, took)
-	l.seen.statuses[status]++
+	l.seen.added = max(l.seen.added, addedBy(header))
+	l.seen.statuses[header.Get("X-Pleat-Status")]++
 	if err != nil {
 		l.seen.failures = append(l.seen.failures, err.Error())
 	}
@@ -132,16 +134,26 @@ func (l *crowd) ask(t *testing.T, client *http.Client, pleat *running, messages 
 	return answer
 }
 
+// addedBy is how long Pleat took before it sent the request.
+func addedBy(header http.Header) time.Duration {
+	_, ms, _ := strings.Cut(header.Get("Server-Timing"), "dur=")
+	d, err := time.ParseDuration(ms + "ms")
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
 // complete sends a chat completion and returns the answer's text.
-func complete(client *http.Client, req *http.Request) (answer, status string, err error) {
+func complete(client *http.Client, req *http.Request) (answer string, header http.Header, err error) {
 	res, err := client.Do(req)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	var reply struct {
 		Choices []struct {
@@ -151,7 +163,7 @@ func complete(client *http.Client, req *http.Request) (answer, status string, er
 		} `json:"choices"`
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || res.StatusCode != http.StatusOK || len(reply.Choices) != 1 {
-		return "", "", fmt.Errorf("status %d, %d choices, %w", res.StatusCode, len(reply.Choices), err)
+		return "", nil, fmt.Errorf("status %d, %d choices, %w", res.StatusCode, len(reply.Choices), err)
 	}
-	return reply.Choices[0].Message.Content, res.Header.Get("X-Pleat-Status"), nil
+	return reply.Choices[0].Message.Content, res.Header, nil
 }

@@ -74,9 +74,10 @@ func outages() []outage {
 }
 
 const (
-	// tooSlow is what no request may take, besides what the slowest took before
-	// the outage: issue 4.
-	tooSlow = time.Second
+	// tooSlow is what Pleat may add to no request, besides what it added before
+	// the outage: issue 4. Clients and provider share the machine, and stall with
+	// it: for the whole of a request there is only a loose bound.
+	tooSlow, muchTooSlow = time.Second, 10 * time.Second
 
 	// resumed is when folds must be made again after Redis is back: issue 4. A
 	// Sentinel takes a few seconds to choose, which are not Pleat's.
@@ -125,8 +126,9 @@ func TestOutages(t *testing.T) {
 			for _, f := range append(before.failures, seen.failures...) {
 				t.Errorf("a request failed: %s", f)
 			}
-			if seen.slowest > tooSlow+before.slowest {
-				t.Errorf("a request took %v, %v before the outage", seen.slowest, before.slowest)
+			if seen.added == 0 || seen.added > tooSlow+before.added || seen.slowest > muchTooSlow {
+				t.Errorf("a request took %v, of which Pleat added %v; %v and %v before the outage",
+					seen.slowest, seen.added, before.slowest, before.added)
 			}
 			limit := resumed
 			if o.itself {
