@@ -31,8 +31,8 @@ func (o *outcome) row() string {
 // The longest agent session of the corpora, at a window of 128,000 tokens: every
 // request fits and is valid, and summaries cost little of what they save.
 func TestAgentSession(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
+	if testing.Short() || underRace {
+		t.Skip("it takes half a minute, and minutes with the race detector")
 	}
 	conv := longest(t)
 	pleat, costs, v := replaySession(t, conv)
