@@ -52,7 +52,7 @@ func (c *Compactor) ask(ctx context.Context, j *job, q Question, replaced int) (
 			return summary{}, errSpared
 		}
 		q.Model, q.Same = m.name, m.same
-		q.Allowance = allowance(c.opt.Windows.Lookup(m.name))
+		q.Allowance = allowance(c.opt.Windows.LookupFor(j.tenant, m.name))
 		s, err := c.askOne(ctx, j, q, replaced)
 		if err == nil || ctx.Err() != nil {
 			return s, err

@@ -190,7 +190,7 @@ func allowance(l window.Limits) int {
 func (c *Compactor) budget(j *job) budget {
 	all := questionMax
 	for _, m := range c.candidates(j) {
-		limits := c.opt.Windows.Lookup(m.name)
+		limits := c.opt.Windows.LookupFor(j.tenant, m.name)
 		limit := inputLimit(limits, summaryTokens(j.limit)+allowance(limits))
 		if limit == 0 {
 			limit = questionUnknown
