@@ -26,8 +26,8 @@ func events(stream string, size int) http.HandlerFunc {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for rest := stream; rest != ""; {
 			n := min(size, len(rest))
-			io.WriteString(w, rest[:n])
-			http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, rest[:n])
+			_ = http.NewResponseController(w).Flush()
 			rest = rest[n:]
 		}
 	}
@@ -59,7 +59,7 @@ func TestRecoverStreams(t *testing.T) {
 				base, requests := refusing(t, events(tc.first, size), events(tc.second, size))
 				r := newMendingRig(t, base, `{"short":1}`)
 				res, body := r.post(t, longChat, "Idempotency-Key", "once")
-				if res.StatusCode != 200 || body != tc.want {
+				if res.StatusCode != http.StatusOK || body != tc.want {
 					t.Errorf("status %d\n got %q\nwant %q", res.StatusCode, body, tc.want)
 				}
 				if len(*requests) != 2 || (*requests)[1].Header.Get("Idempotency-Key") != "" {
@@ -79,9 +79,12 @@ func TestReportInStreams(t *testing.T) {
 		short  string
 		second http.HandlerFunc
 	}{
-		"nothing to do":       {"", nil},
-		"refused again":       {`{"short":1}`, events(roleB+refusedEvent, 50)},
-		"refused plainly now": {`{"short":1}`, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400); io.WriteString(w, refusedText) }},
+		"nothing to do": {"", nil},
+		"refused again": {`{"short":1}`, events(roleB+refusedEvent, 50)},
+		"refused plainly now": {`{"short":1}`, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, refusedText)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, _ := refusing(t, events(roleA+refusedEvent+helloB, 30), tc.second)
@@ -89,7 +92,7 @@ func TestReportInStreams(t *testing.T) {
 			res, body := r.post(t, longChat)
 			last, ok := strings.CutPrefix(body, roleA+"data: ")
 			last, done := strings.CutSuffix(last, "\n\ndata: [DONE]\n\n")
-			if res.StatusCode != 200 || !ok || !done {
+			if res.StatusCode != http.StatusOK || !ok || !done {
 				t.Fatalf("status %d, %q", res.StatusCode, body)
 			}
 			if e := parseEnvelope(t, last).Error; e.Code != "context_length_exceeded" || e.Pleat.Window.Total != 4096 {
@@ -110,12 +113,12 @@ func TestStreamThatCannotGoOn(t *testing.T) {
 		want   string
 	}{
 		"an envelope": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(429)
-			io.WriteString(w, "{\n \"error\": {\"message\": \"slow down\"}}\n")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, "{\n \"error\": {\"message\": \"slow down\"}}\n")
 		}, `data: {"error":{"message":"slow down"}}` + "\n\ndata: [DONE]\n\n"},
 		"prose": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(502)
-			io.WriteString(w, "<html>")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<html>")
 		}, `"code":"upstream_error"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +184,8 @@ func TestGateDelaysNothing(t *testing.T) {
 		return func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for _, piece := range pieces {
-				io.WriteString(w, piece)
-				http.NewResponseController(w).Flush()
+				_, _ = io.WriteString(w, piece)
+				_ = http.NewResponseController(w).Flush()
 				select {
 				case <-next:
 				case <-req.Context().Done():
@@ -194,11 +197,16 @@ func TestGateDelaysNothing(t *testing.T) {
 	first, second := make(chan struct{}), make(chan struct{})
 	base, _ := refusing(t, stepwise(first, "", ": a\n", "\n", roleA, refusedEvent), stepwise(second, roleB+": b\n\n", ": c\n\n", helloB, ""))
 	r := newMendingRig(t, base, `{"short":1}`)
-	res, err := r.client.Post(r.URL+chatPath, "application/json", strings.NewReader(longChat))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+chatPath, strings.NewReader(longChat))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	req.Header.Set("Content-Type", "application/json")
+	res, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
 	for _, step := range []struct {
 		want string
 		next chan<- struct{}

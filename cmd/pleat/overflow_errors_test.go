@@ -52,22 +52,35 @@ func providerErrors(t *testing.T) (all []providerError) {
 // overflowReport is what Pleat's report holds of its own.
 type overflowReport struct {
 	Error struct {
-		Message, Type, Code, Param string
-		Pleat                      struct {
-			Kind   string
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Code    string `json:"code"`
+		Param   string `json:"param"`
+		Pleat   struct {
+			Kind   string `json:"kind"`
 			Window struct {
-				Input, Output, Total int
-				Source               string
-			}
-			Tokens      struct{ Input, Output, Total int }
-			Attempts    []struct{ Action, Result string }
-			Suggestions []string
+				reportedTokens
+
+				Source string `json:"source"`
+			} `json:"window"`
+			Tokens   reportedTokens `json:"tokens"`
+			Attempts []struct {
+				Action string `json:"action"`
+				Result string `json:"result"`
+			} `json:"attempts"`
+			Suggestions []string `json:"suggestions"`
 			Upstream    struct {
-				Status  int
-				Message string
-			}
-		}
-	}
+				Status  int    `json:"status"`
+				Message string `json:"message"`
+			} `json:"upstream"`
+		} `json:"pleat"`
+	} `json:"error"`
+}
+
+type reportedTokens struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+	Total  int `json:"total"`
 }
 
 // Every provider's way of saying that the window is exceeded becomes one report,

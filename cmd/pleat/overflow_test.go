@@ -35,7 +35,10 @@ func newOverflower(t *testing.T, args ...string) *overflower {
 			return scripted.Reply{Text: words(fmt.Sprintf("Answer %d of mine:", r.Number), 1000)}
 		},
 	})
-	return &overflower{upstream: u, pleat: startPleat(t, base, args...), messages: []turn{{"role": "system", "content": "You are a storekeeper."}}}
+	return &overflower{
+		upstream: u, pleat: startPleat(t, base, args...),
+		messages: []turn{{"role": "system", "content": "You are a storekeeper."}},
+	}
 }
 
 func (c *overflower) add(m ...turn) { c.messages = append(c.messages, m...) }
