@@ -91,7 +91,8 @@ func (g *growing) turn() {
 		}
 	}
 	g.send()
-	switch { //nolint:gocritic // every case draws anew
+	//nolint:gocritic // every case draws anew
+	switch {
 	case g.wild(8):
 		return // the client gave up, and says something else
 	case g.wild(8):
@@ -112,7 +113,8 @@ func (g *growing) turn() {
 // user adds a message of the user's.
 func (g *growing) user() {
 	n := len(g.messages)
-	switch { //nolint:gocritic // every case draws anew
+	//nolint:gocritic // every case draws anew
+	switch {
 	case g.wild(10):
 		g.rawf(`{"role":"user","content":[{"type":"text","text":%s},{"type":"image_url","image_url":{"url":"https://x/%d.png"}}],"n":%d}`,
 			quoted(g.text(400)), n, n)
@@ -168,7 +170,8 @@ func (g *growing) step() {
 
 func (g *growing) result(id string) {
 	n := len(g.messages)
-	switch { //nolint:gocritic // every case draws anew
+	//nolint:gocritic // every case draws anew
+	switch {
 	case g.wild(10):
 		g.rawf(`{"role":"tool","tool_call_id":"%s","content":"","n":%d}`, id, n)
 	case g.wild(10):
