@@ -130,8 +130,12 @@ func TestUnansweredCallDoesNotStopCompaction(t *testing.T) {
 			list = append(list, calling("x"))
 		}
 	}
-	if degraded, folded := replayed(cl, list); degraded > 0 {
-		t.Errorf("%d requests degraded, %d folded", degraded, folded)
+	degraded, folded := replayed(cl, list)
+	if degraded > 0 || folded < 30 {
+		t.Errorf("%d of 40 requests degraded, %d folded", degraded, folded)
+	}
+	if p, _ := cl.turn(append(slices.Clip(list), user("go on"))); p.FoldedMessages <= 13 {
+		t.Errorf("%d messages are folded: folding stopped at the call", p.FoldedMessages)
 	}
 }
 
