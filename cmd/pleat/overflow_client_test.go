@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,12 +93,13 @@ func TestClientMeetsOverflow(t *testing.T) {
 	}
 
 	huge := words("Once upon a time:", 40_000)
-	params.Messages = append(chat.history[:len(chat.history)-1:len(chat.history)-1], openai.UserMessage(huge))
+	params.Messages = slices.Clone(chat.history)
+	params.Messages[len(params.Messages)-1] = openai.UserMessage(huge)
 	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{}
 	_, err := chat.client.Chat.Completions.New(t.Context(), params)
 	var raised *openai.Error
-	if !errors.As(err, &raised) || raised.StatusCode != http.StatusBadRequest || raised.Code != "context_length_exceeded" ||
-		raised.Type != "invalid_request_error" || !strings.Contains(raised.Message, "Shorten message 41 (user)") {
+	if !errors.As(err, &raised) || raised.StatusCode != http.StatusBadRequest ||
+		raised.Code != "context_length_exceeded" || raised.Type != "invalid_request_error" || !strings.Contains(raised.Message, "Shorten message 41 (user)") {
 		t.Errorf("%v: %s", err, raised.RawJSON())
 	}
 	stream = chat.client.Chat.Completions.NewStreaming(t.Context(), params)
