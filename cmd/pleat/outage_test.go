@@ -120,9 +120,10 @@ func TestOutages(t *testing.T) {
 			people.stop()
 
 			seen := people.take()
-			t.Logf("noticed after %v, well %v and folding %v after its return; %d requests, the slowest took %v (%v before): %v",
+			t.Logf("noticed after %v, well %v and folding %v after its return; %d requests, the slowest took %v (%v before), Pleat added %v at most (%v): %v",
 				noticed.Round(time.Millisecond), well.Round(time.Millisecond), took.Round(time.Millisecond),
-				seen.requests, seen.slowest.Round(time.Millisecond), before.slowest.Round(time.Millisecond), seen.statuses)
+				seen.requests, seen.slowest.Round(time.Millisecond), before.slowest.Round(time.Millisecond),
+				seen.added.Round(time.Millisecond), before.added.Round(time.Millisecond), seen.statuses)
 			for _, f := range append(before.failures, seen.failures...) {
 				t.Errorf("a request failed: %s", f)
 			}
