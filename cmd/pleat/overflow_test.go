@@ -191,6 +191,9 @@ func TestOneMessageLargerThanAWindow(t *testing.T) {
 					t.Errorf("window %+v", w)
 				}
 			}
+			if _, metrics := c.pleat.get(t, c.pleat.adminURL("/metrics")); !strings.Contains(metrics, "pleat_learned_windows 1\n") {
+				t.Error("one window was learned")
+			}
 			if n := len(c.upstream.Summaries()); n > 0 {
 				t.Errorf("%d summaries were written in vain", n)
 			}

@@ -62,6 +62,7 @@ func join(
 	if err != nil {
 		return nil, err
 	}
+	registry.MustRegister(learnedWindows(windows))
 	compactor, err := newCompactor(c, folds, windows, transport, metrics, log)
 	if err != nil {
 		return nil, err

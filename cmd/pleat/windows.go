@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pleat-proxy/pleat/compaction/window"
 )
 
@@ -30,6 +32,14 @@ func keepWindows(c *Config, r *window.Resolver, transport http.RoundTripper, log
 		k.running.Go(func() { a.run(ctx, r, log) })
 	}
 	return k
+}
+
+// learnedWindows counts what overflow errors taught. Its series: 1.
+func learnedWindows(r *window.Resolver) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "pleat", Name: "learned_windows",
+		Help: "Windows of models that upstreams stated in overflow errors and that are remembered, of all tenants.",
+	}, func() float64 { return float64(r.Learned()) })
 }
 
 // Close ends it and waits until it has ended. It never fails.

@@ -62,6 +62,10 @@ func (r *Resolver) Learn(tenant, model string, stated Limits, ttl time.Duration)
 	return true
 }
 
+// Learned is how many windows are known from overflow errors, of all tenants
+// and models, those that have expired and were not asked for since included.
+func (r *Resolver) Learned() int { return r.learned.limits.Len() }
+
 func (k *learned) get(tenant, model string) Limits {
 	if k.limits.Len() == 0 || len(model) > maxName {
 		return Limits{}
