@@ -154,6 +154,9 @@ func (c *chat) describe(h http.Header) {
 	h.Set("X-Pleat-Folded-Messages", strconv.Itoa(c.plan.FoldedMessages))
 	h.Set("X-Pleat-Tokens-Received", strconv.Itoa(c.plan.TokensReceived))
 	h.Set("X-Pleat-Tokens-Sent", strconv.Itoa(c.plan.TokensSent))
+	if c.plan.Estimated {
+		h.Set("X-Pleat-Tokens-Estimated", "true")
+	}
 	ms := float64(c.added) / float64(time.Millisecond)
 	h.Add("Server-Timing", "pleat;dur="+strconv.FormatFloat(ms, 'f', 3, 64))
 }

@@ -300,6 +300,9 @@ func TestHeadersEndToEnd(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
+	if got := res.Header.Get("X-Pleat-Tokens-Estimated"); got != "" {
+		t.Errorf("the counts of gpt-4o are said to be estimates: %q", got)
+	}
 	got := upstream.Requests()[0]
 	want := `{"model":"gpt-4o", "messages":[ {"role":"user","content":"h\u00e9llo","x":1e999} ],"seed":7}`
 	if string(got.Body) != want {
@@ -309,5 +312,15 @@ func TestHeadersEndToEnd(t *testing.T) {
 		if strings.HasPrefix(name, "X-Pleat") || strings.HasPrefix(name, "X-Forwarded") {
 			t.Errorf("upstream received header %s", name)
 		}
+	}
+}
+
+// Counts for a model whose tokenizer is not at hand say so.
+func TestEstimatesAreTold(t *testing.T) {
+	_, base := scriptedUpstream(t, scripted.Options{})
+	pleat := startPleat(t, base)
+	res := postChat(t, pleat, `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello there"}]}`)
+	if got := res.Header.Get("X-Pleat-Tokens-Estimated"); got != "true" {
+		t.Errorf("X-Pleat-Tokens-Estimated: %q", got)
 	}
 }

@@ -67,6 +67,7 @@ func join(
 	if err != nil {
 		return nil, err
 	}
+	registry.MustRegister(proxy.NewCalibrations(compactor.Calibrations))
 	front, err := proxy.New(proxy.Options{
 		Upstream: c.Upstream, Compactor: compactor, Tenants: newTenants(c), Metrics: metrics, Log: proxyLogger(c.Log, log),
 		MaxBody: c.Limits.Body, MaxMemory: c.Limits.Memory, BodyTimeout: c.Limits.BodyTimeout, Transport: transport,
