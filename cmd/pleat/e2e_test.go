@@ -319,7 +319,7 @@ func TestHeadersEndToEnd(t *testing.T) {
 func TestEstimatesAreTold(t *testing.T) {
 	_, base := scriptedUpstream(t, scripted.Options{})
 	pleat := startPleat(t, base)
-	res := postChat(t, pleat, `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello there"}]}`)
+	res := pleat.postChat(t, `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello there"}]}`)
 	if got := res.Header.Get("X-Pleat-Tokens-Estimated"); got != "true" {
 		t.Errorf("X-Pleat-Tokens-Estimated: %q", got)
 	}
