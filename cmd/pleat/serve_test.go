@@ -100,11 +100,8 @@ func TestServeWires(t *testing.T) {
 	if _, err := io.ReadAll(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	_, metrics := p.get(t, p.adminURL("/metrics"))
 	for _, name := range []string{"pleat_requests_total", "pleat_input_tokens_total", "pleat_queue_depth", "go_goroutines", "process_"} {
-		if !strings.Contains(metrics, name) {
-			t.Errorf("/metrics has no %s", name)
-		}
+		p.awaitMetric(t, name)
 	}
 
 	p.stopAndWait()
@@ -169,4 +166,16 @@ func TestServeAddressTaken(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("%v, want %s…", err, want)
 	}
+}
+
+// awaitMetric reads the metrics until they hold the text: a request is counted
+// a moment after its client has the answer.
+func (r *running) awaitMetric(t *testing.T, text string) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 20*time.Second; {
+		if _, metrics := r.get(t, r.adminURL("/metrics")); strings.Contains(metrics, text) {
+			return
+		}
+	}
+	t.Errorf("/metrics has no %s", text)
 }
