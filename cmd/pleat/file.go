@@ -32,22 +32,24 @@ func (l *loader) file(flags *pflag.FlagSet) error {
 	if path == "" {
 		return nil
 	}
-	data, err := readConfigFile(path)
+	data, err := readSmall(path, maxConfigFile)
 	if err != nil {
 		return &optionError{from, "the configuration file", kind{}.show(path), err.Error(), "the path of a readable YAML file"}
 	}
 	return l.document(path, data)
 }
 
-func readConfigFile(path string) ([]byte, error) {
+// readSmall reads a file of at most so many bytes. What it complains of fits
+// behind the path.
+func readSmall(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, cause(err)
 	case info.IsDir():
 		return nil, errors.New("a directory")
-	case info.Size() > maxConfigFile:
-		return nil, fmt.Errorf("larger than %s", spellSize(maxConfigFile))
+	case info.Size() > most:
+		return nil, fmt.Errorf("larger than %s", spellSize(most))
 	}
 	data, err := os.ReadFile(path) //nolint:gosec // the operator says which file
 	if err != nil {

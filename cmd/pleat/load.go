@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -137,18 +136,9 @@ const maxSecretFile = 64 * kib
 // readSecret reads a file that holds a secret and perhaps the line end that
 // editors and echo leave behind it.
 func readSecret(path string) (string, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return "", cause(err)
-	case info.IsDir():
-		return "", errors.New("a directory")
-	case info.Size() > maxSecretFile:
-		return "", errors.New("too large for a secret")
-	}
-	data, err := os.ReadFile(path) //nolint:gosec // the operator says which file
+	data, err := readSmall(path, maxSecretFile)
 	if err != nil {
-		return "", cause(err)
+		return "", err
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }

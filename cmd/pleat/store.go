@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 
 	"github.com/pleat-proxy/pleat/store"
 	"github.com/pleat-proxy/pleat/store/memstore"
@@ -77,7 +75,7 @@ func redisTLS(c *Config) (redisstore.TLS, error) {
 			continue
 		}
 		var err error
-		if *f.content, err = readPEM(f.path); err != nil {
+		if *f.content, err = readSmall(f.path, maxPEM); err != nil {
 			return t, c.complain(f.key, err.Error(), pemPath(nil).allowed)
 		}
 	}
@@ -94,23 +92,6 @@ func redisTLS(c *Config) (redisstore.TLS, error) {
 
 // maxPEM is more than the system's whole list of authorities needs.
 const maxPEM = 4 * mib
-
-func readPEM(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, cause(err)
-	case info.IsDir():
-		return nil, errors.New("a directory")
-	case info.Size() > maxPEM:
-		return nil, fmt.Errorf("larger than %s", spellSize(maxPEM))
-	}
-	data, err := os.ReadFile(path) //nolint:gosec // the operator says which file
-	if err != nil {
-		return nil, cause(err)
-	}
-	return data, nil
-}
 
 // wellness is a check that the store serves, and takes writes.
 func wellness(s store.Store) func(context.Context) error {
