@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -71,22 +72,30 @@ func start(t testing.TB, port, await string, secure *tls.Config, args []string) 
 	return s
 }
 
+// Ports of test servers, below those that systems give to outgoing connections
+// (Linux: from 32768 on): one that a test's client has just been given could
+// not be listened on.
+const (
+	firstPort = 10_000
+	ports     = 22_000
+)
+
 // freePort returns a port that was free a moment ago.
 func freePort(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is not installed (Debian: apt-get install redis-server): this test needs it", program)
 	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(firstPort + rand.IntN(ports)) //nolint:gosec // any port will do
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, port))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Start starts the server again after Kill, with an empty memory, and waits
