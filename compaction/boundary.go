@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // A boundary is a place in a history where a fold may end: a key, and the
@@ -59,6 +60,28 @@ func (h *history) boundaries(r *request, limit int) []boundary {
 	}
 	return out
 }
+
+// beyond are the boundaries of a list, oldest first, that stand after a position.
+func beyond(bounds []boundary, pos int) []boundary {
+	first := slices.IndexFunc(bounds, func(b boundary) bool { return b.pos > pos })
+	if first < 0 {
+		return nil
+	}
+	return slices.Clip(bounds[first:])
+}
+
+// newestFirst names what is kept at each of the boundaries, in the order in
+// which a store is asked for it.
+func newestFirst(bounds []boundary, name func(boundary) string) []string {
+	keys := make([]string, 0, len(bounds))
+	for _, b := range slices.Backward(bounds) {
+		keys = append(keys, name(b))
+	}
+	return keys
+}
+
+// foldKey is where the fold that ends at a boundary is kept.
+func foldKey(b boundary) string { return b.key }
 
 // hashKey is the first 128 bits of a hash in the characters of a store key.
 func hashKey(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }

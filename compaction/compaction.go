@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -124,10 +123,7 @@ const foldsTried = 4
 // one; it is an error only where no other is found.
 func (c *Compactor) apply(ctx context.Context, p *Plan) error {
 	v := p.view
-	keys := make([]string, 0, len(v.bounds))
-	for _, b := range slices.Backward(v.bounds) {
-		keys = append(keys, b.key)
-	}
+	keys := newestFirst(v.bounds, foldKey)
 	var failed error
 	for range foldsTried {
 		ctx, cancel := context.WithTimeout(ctx, c.opt.StoreTimeout)
@@ -198,7 +194,7 @@ func (c *Compactor) order(p *Plan) <-chan struct{} {
 	if p.opening != "" {
 		session = digest("hindsight", p.Session, p.opening)
 	}
-	bounds := slices.DeleteFunc(slices.Clone(v.bounds), func(b boundary) bool { return b.pos <= p.fold.at.pos })
+	bounds := beyond(v.bounds, p.fold.at.pos)
 	if c.gates.resting(p.space, bounds) {
 		return nil
 	}

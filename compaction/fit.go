@@ -153,12 +153,7 @@ const roomToGrow = 0.8
 // fitting is the fold that makes a request fit: the shortest that leaves room to
 // grow, else the longest if that is enough. It is not ok if no fold is.
 func (v *view) fitting(f applied, limit int) (due, bool) {
-	var candidates []boundary
-	for _, b := range v.bounds {
-		if b.pos > f.at.pos {
-			candidates = append(candidates, b)
-		}
-	}
+	candidates := beyond(v.bounds, f.at.pos)
 	summary := summaryTokens(v.limit)
 	size := func(b boundary) int { // of the request with a fold up to there
 		return v.sent(applied{at: b, stays: v.stays(b.pos), tokens: f.tokens + summary})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -94,10 +93,7 @@ func (f *flight) elsewhere(ctx context.Context, j *job) bool {
 // overtaken says that the job is not to be done: another process has made its
 // fold, or a longer one, meanwhile.
 func (f *flight) overtaken(ctx context.Context, j *job) bool {
-	keys := make([]string, 0, len(j.bounds))
-	for _, b := range slices.Backward(j.bounds) {
-		keys = append(keys, b.key)
-	}
+	keys := newestFirst(j.bounds, foldKey)
 	for len(keys) > 0 {
 		found, value, err := f.c.opt.Store.Newest(ctx, j.space, keys)
 		if err != nil {

@@ -52,12 +52,8 @@ func (v *view) next(f applied) (due, gate) {
 	if v.history(f, s.end) <= v.limit {
 		return d, gateTrigger
 	}
-	var candidates []boundary
-	for _, b := range v.bounds {
-		if b.pos > f.at.pos && b.pos <= s.reach {
-			candidates = append(candidates, b)
-		}
-	}
+	candidates := beyond(v.bounds, f.at.pos)
+	candidates = candidates[:len(candidates)-len(beyond(candidates, s.reach))]
 	if len(candidates) == 0 {
 		return d, gateBoundary
 	}

@@ -3,7 +3,6 @@ package compaction
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -43,10 +42,7 @@ func (f *flight) resting(ctx context.Context, j *job) bool {
 
 // lastMark finds the newest mark, and the boundary that it is kept under.
 func (f *flight) lastMark(ctx context.Context, j *job) (mark, boundary) {
-	var keys []string
-	for _, b := range slices.Backward(j.bounds) {
-		keys = append(keys, markKey(b, 1))
-	}
+	keys := newestFirst(j.bounds, func(b boundary) string { return markKey(b, 1) })
 	found, _, err := f.c.opt.Store.Newest(ctx, j.space, keys)
 	if err != nil {
 		f.c.storeFailed("Newest", err)
